@@ -1,0 +1,1 @@
+"""Trimtab keeps Kubernetes clusters at the state that Git declares."""

@@ -1,0 +1,1 @@
+"""Kubernetes: speaking to it, and knowing its objects."""

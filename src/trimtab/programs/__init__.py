@@ -1,0 +1,1 @@
+"""Outside programs: found or fetched by hash, run under limits."""

@@ -1,0 +1,36 @@
+"""One frozen value holds every setting: a group per room, the meaning beside each field.
+
+This module only describes them. `trimtab.interfaces` merges file, environment and flags into one
+`Settings` and hands each room its own group; no room reads the environment.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+
+class ClusterSettings(Struct, frozen=True, kw_only=True):
+    """How a Kubernetes API server is spoken to."""
+
+    #: give up on one request (not a watch) after this long
+    request_timeout: timedelta = timedelta(seconds=30)
+    #: give up on opening a connection after this long
+    connect_timeout: timedelta = timedelta(seconds=10)
+    #: requests under way at once; watches have their own connections and do not count
+    concurrency: int = 32
+    #: objects asked for per page of a list
+    page_size: int = 500
+    #: tries of a request that the server answers with 429 or 503
+    attempts: int = 5
+    #: a watch that says nothing for this long, not even a bookmark, is taken for dead and resumed
+    watch_silence: timedelta = timedelta(seconds=90)
+    #: a credential plugin that has not answered by then is killed
+    plugin_timeout: timedelta = timedelta(seconds=30)
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything that can be set, one group per room."""
+
+    cluster: ClusterSettings = ClusterSettings()

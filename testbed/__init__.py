@@ -1,0 +1,1 @@
+"""The real parts for tests and benches: got, pinned, started on loopback."""

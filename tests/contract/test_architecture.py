@@ -1,0 +1,66 @@
+"""The house's own rules, checked in every run: floors, purity, doors, sizes, exported names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from importlinter import cli as importlinter_cli
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "trimtab"
+LONGEST_FUNCTION = 60
+LONGEST_FILE = 800
+
+
+def python_files() -> Iterator[Path]:
+    for folder in ("src", "tests", "testbed", "scripts", "bench"):
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_the_import_contracts_hold() -> None:
+    assert importlinter_cli.lint_imports(config_filename=str(ROOT / ".importlinter"), no_cache=True) == 0
+
+
+def test_no_function_is_longer_than_sixty_lines() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
+        for path in python_files()
+        for function in functions(path)
+        if (function.end_lineno or 0) - function.lineno + 1 > LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_no_file_is_longer_than_eight_hundred_lines() -> None:
+    long = [
+        str(path.relative_to(ROOT))
+        for path in python_files()
+        if len(path.read_text().splitlines()) > LONGEST_FILE
+    ]
+    assert long == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in python_files()
+        if path.name != "__init__.py" and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
+
+
+def test_nothing_is_called_utils_common_helpers_or_core() -> None:
+    nameless = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES.rglob("*")
+        if path.stem in {"utils", "util", "common", "helpers", "helper", "core", "misc"}
+    ]
+    assert nameless == []
