@@ -267,7 +267,10 @@ class _Worker:
         try:
             await self._receive("a worker process")
         except (ConnectionError, asyncio.IncompleteReadError) as gone:
-            raise await self._crash("a worker process", said.decode(errors="replace")) from gone
+            self.kill()
+            crash = WorkerCrashed("a worker process", f"it {_end(await self.gone())} before it was ready")
+            crash.add_note(said.decode(errors="replace"))
+            raise crash from gone
 
     async def call(self, name: str, payload: bytes) -> bytes | Raised:
         """Have it run the function; ConnectionError and its like become WorkerCrashed."""
@@ -276,7 +279,7 @@ class _Worker:
             await self._send(Tag.PAYLOAD, payload)
             tag, body = await self._receive(name)
         except (ConnectionError, asyncio.IncompleteReadError) as gone:
-            raise await self._crash(f"job {name}") from gone
+            raise await self._crash(name) from gone
         self.jobs_done += 1
         return body if tag is Tag.RETURNED else msgspec.json.decode(body, type=Raised)
 
@@ -316,18 +319,14 @@ class _Worker:
             received.write(chunk)
         return tag, received.getvalue()
 
-    async def _crash(self, subject: str, said: str = "") -> WorkerCrashed:
+    async def _crash(self, name: str) -> WorkerCrashed:
         """The error that tells how it ended."""
         self.kill()  # it may have closed its end and live on
-        status = await self.gone()
-        crash = WorkerCrashed(
-            subject,
-            f"its worker process {_end(status)}",
-            "It may work on another try; if it never does, look for what in its input needs so much",
+        return WorkerCrashed(
+            f"job {name}",
+            f"its worker process {_end(await self.gone())}",
+            "It may work on another try; if it never does, look at what is special in its input",
         )
-        if said:
-            crash.add_note(said)
-        return crash
 
 
 async def _hire(policy: PoolPolicy) -> _Worker:

@@ -94,9 +94,11 @@ def raised(error: BaseException, traceback: str) -> Raised:
 
 def error_of(told: Raised, function: str) -> Exception:
     """The error to raise for it here: an error of the house as its own class, anything else as JobRaised."""
-    error = _house_error(told) if told.house else JobRaised(function, told.type, told.message)
-    error.add_note(f"In a worker process:\n{told.traceback}")
-    return error
+    if told.house:
+        return _house_error(told)
+    bug = JobRaised(function, told.type, told.message)
+    bug.add_note(f"In a worker process:\n{told.traceback}")
+    return bug
 
 
 def _house_error(told: Raised) -> TrimtabError:
