@@ -1,1 +1,54 @@
 """The shapes concurrency may take; the only room that may start bare tasks."""
+
+from trimtab.tasks.backoff import Backoff, Decision, GiveUp, RetryPolicy, Wait, next_move
+from trimtab.tasks.chance import Chance
+from trimtab.tasks.clock import Clock, ManualClock, SystemClock
+from trimtab.tasks.deadlines import DeadlinePassed, time_limit
+from trimtab.tasks.intervals import every
+from trimtab.tasks.keyed import KeyedWork, KeyedWorkers, WorkSnapshot
+from trimtab.tasks.outcomes import Rate, WorkPolicy
+from trimtab.tasks.processes import (
+    PoolPolicy,
+    PoolSnapshot,
+    ResultTooLarge,
+    WorkerCrashed,
+    WorkerProcesses,
+    WorkerReport,
+    WorkersBusy,
+)
+from trimtab.tasks.retry import retrying
+from trimtab.tasks.schedule import WorkState
+from trimtab.tasks.together import run_together
+from trimtab.tasks.wire import JobRaised
+
+__all__ = [
+    "Backoff",
+    "Chance",
+    "Clock",
+    "DeadlinePassed",
+    "Decision",
+    "GiveUp",
+    "JobRaised",
+    "KeyedWork",
+    "KeyedWorkers",
+    "ManualClock",
+    "PoolPolicy",
+    "PoolSnapshot",
+    "Rate",
+    "ResultTooLarge",
+    "RetryPolicy",
+    "SystemClock",
+    "Wait",
+    "WorkPolicy",
+    "WorkSnapshot",
+    "WorkState",
+    "WorkerCrashed",
+    "WorkerProcesses",
+    "WorkerReport",
+    "WorkersBusy",
+    "every",
+    "next_move",
+    "retrying",
+    "run_together",
+    "time_limit",
+]

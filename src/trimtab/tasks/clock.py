@@ -64,22 +64,35 @@ class ManualClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        self._forget_cancelled()
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), woken))
         await woken
 
     async def advance(self, seconds: float) -> None:
         """Move the clock, waking sleepers in order and letting each run before the next wakes."""
+        if seconds < 0:
+            raise ValueError(f"a clock goes forward only, not by {seconds} seconds")
         target = self._elapsed + seconds
         await _let_others_run()
-        while self._sleepers and self._sleepers[0][0] <= target:
-            due, _, woken = heapq.heappop(self._sleepers)
-            self._elapsed = due
-            if not woken.done():
-                woken.set_result(None)
+        while (due := self._next_due()) is not None and due <= target:
+            _, _, woken = heapq.heappop(self._sleepers)
+            self._elapsed = max(self._elapsed, due)
+            woken.set_result(None)
             await _let_others_run()
-        self._elapsed = target
-        await _let_others_run()
+        self._elapsed = max(self._elapsed, target)
+
+    def sleepers(self) -> int:
+        """How many wait on this clock now."""
+        return sum(not woken.done() for _, _, woken in self._sleepers)
+
+    def _next_due(self) -> float | None:
+        self._forget_cancelled()
+        return self._sleepers[0][0] if self._sleepers else None
+
+    def _forget_cancelled(self) -> None:
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
 
 
 async def _let_others_run() -> None:

@@ -1,0 +1,126 @@
+"""The inside of a worker process: take a function's name and a payload, answer with bytes, repeat.
+
+It is started by `WorkerProcesses` and by nobody else. It speaks over a socket of its own; its standard
+streams lead nowhere, so nothing that a function prints can reach the protocol or the owner's log. It dies
+with its owner, and leaves no core dump, which could hold secrets.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import io
+import operator
+import os
+import resource
+import signal
+import socket
+import traceback
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import msgspec
+
+from trimtab.tasks.wire import CHUNK, EXIT_OUT_OF_MEMORY, HEADER_SIZE, Tag, header, raised, read_header
+
+_EXIT_ORPHANED: Final = 87
+_PR_SET_PDEATHSIG: Final = 1
+
+Function = Callable[[bytes], bytes]
+
+
+def main(channel_fd: int, owner: int, memory_limit: int) -> NoReturn:
+    """Serve the owner over the inherited socket until it hangs up; 0 means no limit on memory."""
+    _die_with(owner)
+    _limit(memory_limit)
+    channel = socket.socket(fileno=channel_fd)
+    # Functions may start programs; those must not hold the channel open.
+    channel.set_inheritable(False)
+    _silence()
+    try:
+        _serve(channel)
+    except MemoryError:
+        os._exit(EXIT_OUT_OF_MEMORY)
+    os._exit(0)
+
+
+def _die_with(owner: int) -> None:
+    """Have the kernel kill this process when its owner ends, however that happens."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != owner:  # it ended before we asked
+        os._exit(_EXIT_ORPHANED)
+
+
+def _limit(memory: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _silence() -> None:
+    """Lead the standard streams nowhere; up to here, the owner could read what went wrong."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def _serve(channel: socket.socket) -> None:
+    _send(channel, Tag.READY, b"")
+    while (call := _receive_call(channel)) is not None:
+        _answer(channel, *call)
+
+
+def _answer(channel: socket.socket, name: str, payload: bytes) -> None:
+    try:
+        result = _called(name, payload)
+    except MemoryError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a function raises is its answer, SystemExit too
+        told = raised(error, traceback.format_exc())
+        _send(channel, Tag.RAISED, msgspec.json.encode(told))
+    else:
+        _send(channel, Tag.RETURNED, result)
+
+
+def _called(name: str, payload: bytes) -> bytes:
+    result = _function(name)(payload)
+    if not isinstance(result, bytes):
+        raise TypeError(f"it returned {type(result).__name__}, not bytes")
+    return result
+
+
+@functools.cache
+def _function(name: str) -> Function:
+    module, _, attribute = name.partition(":")
+    found: Function = operator.attrgetter(attribute)(importlib.import_module(module))
+    return found
+
+
+def _receive_call(channel: socket.socket) -> tuple[str, bytes] | None:
+    """The next function's name and payload; None when the owner has hung up."""
+    name = _receive(channel)
+    payload = None if name is None else _receive(channel)
+    return None if name is None or payload is None else (name.decode(), payload)
+
+
+def _receive(channel: socket.socket) -> bytes | None:
+    packed = _receive_exactly(channel, HEADER_SIZE)
+    return None if packed is None else _receive_exactly(channel, read_header(packed)[1])
+
+
+def _receive_exactly(channel: socket.socket, length: int) -> bytes | None:
+    """So many bytes; None when the owner hangs up before."""
+    received = io.BytesIO()  # gives its bytes away without copying them
+    while received.tell() < length:
+        chunk = channel.recv(min(length - received.tell(), CHUNK))
+        if not chunk:
+            return None
+        received.write(chunk)
+    return received.getvalue()
+
+
+def _send(channel: socket.socket, tag: Tag, body: bytes) -> None:
+    channel.sendall(header(tag, len(body)))
+    channel.sendall(body)

@@ -1,0 +1,76 @@
+"""Every Python example of the documentation runs as it is written.
+
+The blocks of one page share a namespace and run in a fresh interpreter, with warnings as errors. A block
+after the line `<!-- no-run -->` is only shown.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NO_RUN = "<!-- no-run -->"
+
+#: compiled under the page's own name and line numbers, so that a failure points into the page
+INTERPRETER = """
+import sys
+page = sys.argv[1]
+exec(compile(sys.stdin.read(), page, "exec"), {"__name__": "__main__"})
+"""
+
+
+def program(page: str) -> str:
+    """The page's examples, each line where the page has it and everything else blank."""
+    lines, inside, previous = [], False, ""
+    for line in page.splitlines():
+        if inside and line.strip() == "```":
+            inside = False
+        elif not inside and line.strip() == "```python" and previous != NO_RUN:
+            inside = True
+        elif inside:
+            lines.append(line)
+            continue
+        lines.append("")
+        previous = line.strip() or previous
+    return "\n".join(lines)
+
+
+def run(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", INTERPRETER, str(path)],
+        input=program(path.read_text()),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def pages_with_examples() -> list[Path]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in pages if program(page.read_text()).strip()]
+
+
+@pytest.mark.parametrize("page", pages_with_examples(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    ran = run(page, tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_examples_share_a_namespace_and_a_failure_points_to_its_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n```python\nx = 1\n```\n\nThen:\n\n```python\nassert x == 2\n```\n")
+    ran = run(page, tmp_path)
+    assert ran.returncode == 1
+    assert f'File "{page}", line 10' in ran.stderr
+
+
+def test_only_unmarked_python_blocks_are_run() -> None:
+    marked, shell = f"{NO_RUN}\n\n```python\nmarked\n```\n", "```sh\nshell\n```\n"
+    page = f"{marked}\n{shell}\n```python\nplain\n```\n\n```\nbare\n```\n"
+    assert program(page).split() == ["plain"]
