@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 HIDDEN: Final = "<hidden>"
 
 _CONTROLS = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]"
 )
 _SECRET_NAME = re.compile(r"secret|token|passw|pwd|credential|api-?_?key|private|auth", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [^-]*-----.*?(?:-----END [^-]*-----|\Z)", re.DOTALL)
@@ -63,7 +64,7 @@ def secrets_among(environment: Mapping[str, str]) -> tuple[str, ...]:
 def secrets_in_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
     """What follows a flag whose name says that its value is secret: `--client-secret=x`, `--token x`."""
     found = []
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in pairwise([*arguments, ""]):
         flag, equals, value = argument.partition("=")
         if flag.startswith("-") and _SECRET_NAME.search(flag):
             found.append(value if equals else following)
