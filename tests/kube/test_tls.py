@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from testbed.pki import Authority, Issued
+from testbed.tlsserver import seen_by, server_context, serving
 from trimtab.errors import InvalidSpec
 from trimtab.kube.certificates import ClientPair, client_pair
 from trimtab.kube.tls import tls_context
@@ -21,44 +19,6 @@ AUTHORITY = Authority("cluster")
 OTHER = Authority("other")
 SERVER = AUTHORITY.issue("server", "127.0.0.1", "kubernetes.default")
 EXPIRED = Authority("old", not_after=datetime(2024, 1, 1, tzinfo=UTC))
-
-
-def server_context(folder: Path, server: Issued, clients: Authority | None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    (folder / "server.pem").write_bytes(server.certificate + server.key)
-    context.load_cert_chain(folder / "server.pem")
-    if clients:
-        context.load_verify_locations(cadata=clients.pem.decode())
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-async def name_of_client(request: web.Request) -> web.Response:
-    shown = request.get_extra_info("peercert") or {}
-    names = dict(part[0] for part in shown.get("subject", ()))
-    return web.Response(text=names.get("commonName", "nobody"))
-
-
-@asynccontextmanager
-async def serving(context: ssl.SSLContext) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_get("/", name_of_client)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-        await site.start()
-        yield f"https://127.0.0.1:{runner.addresses[0][1]}/"
-    finally:
-        await runner.cleanup()
-
-
-async def seen_by(url: str, context: ssl.SSLContext, name: str | None = None) -> str:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(url, ssl=context, server_hostname=name) as response,
-    ):
-        return await response.text()
 
 
 def trusting(

@@ -24,7 +24,7 @@ from trimtab.kube.identity import Authorities, Client, Identity, Token
 from trimtab.kube.impersonation import Impersonation, impersonation_headers, impersonation_problem
 from trimtab.kube.kubeconfig import ClusterEntry, Kubeconfig, Named, Selected, UserEntry
 from trimtab.kube.plugin import Plugin, PluginCall, RunPlugin
-from trimtab.kube.redaction import Secret
+from trimtab.kube.redaction import Secret, printable
 from trimtab.kube.tls import tls_context
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock
@@ -270,7 +270,7 @@ def _read_all(paths: Sequence[Path]) -> Kubeconfig:
     missing: Missing | None = None
     for path in paths:
         where = path.absolute()
-        subject = f"kubeconfig {where}"
+        subject = f"kubeconfig {printable(str(where))}"
         try:
             content = read_file(where, subject=subject, limit=_LARGEST_KUBECONFIG)
         except Missing as exc:

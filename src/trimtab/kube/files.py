@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, TrimtabError
+from trimtab.kube.redaction import printable
 from trimtab.tasks.clock import Clock
 
 #: a rotated file is noticed after this many seconds at the latest, or when the server says 401
@@ -70,7 +71,8 @@ class WatchedFile:
 
     def _read(self) -> bytes:
         self._read_at = self._clock.monotonic()
-        return read_file(self._path, subject=self._subject, which=f"its {self._field} ({self._path})")
+        which = f"its {self._field} ({printable(str(self._path))})"
+        return read_file(self._path, subject=self._subject, which=which)
 
 
 def read_file(path: Path, *, subject: str, which: str = "it", limit: int = LARGEST_CREDENTIAL) -> bytes:
@@ -78,10 +80,13 @@ def read_file(path: Path, *, subject: str, which: str = "it", limit: int = LARGE
     try:
         # Not blocking, so that a pipe in its place cannot hold everything up.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - no path: what was opened is what is judged
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InvalidSpec(subject, f"{which} is not a regular file", "Name a file")
-            content = file.read(limit + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                content = file.read(limit + 1)
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError) as exc:
         raise Missing(subject, f"{which} does not exist", "Create the file or correct its path") from exc
     except PermissionError as exc:

@@ -142,7 +142,7 @@ def parse(content: bytes, *, subject: str, folder: PurePath | None) -> Kubeconfi
         raise InvalidSpec(
             subject,
             f"a kubeconfig is a map, but this is {_called(document)}",
-            "Give the path of a kubeconfig",
+            "Give another file",
         )
     current = document.get("current-context", "")
     if not isinstance(current, str):
@@ -402,7 +402,7 @@ def _plainly(complaint: str) -> str:
 def _secret(wanted: type, value: object) -> Secret:
     """Texts of type Secret, as msgspec asks for them."""
     if wanted is not Secret or not isinstance(value, str):
-        raise TypeError(f"Expected `str`, got `{type(value).__name__}`")
+        raise TypeError(f"Expected `str`, got {_called(value)}")
     return Secret(value)
 
 

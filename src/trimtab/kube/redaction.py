@@ -85,7 +85,12 @@ def presentable(text: str, *, secrets: Iterable[str] = (), lines: int = 3, width
     return joined if len(joined) <= width else f"…{joined[-width:]}"
 
 
+def printable(text: str) -> str:
+    """The text in one line, whatever it holds."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
 def quoted(name: str) -> str:
     """A name as messages show it: one line, in quotes, not endless."""
-    shown = "".join(char if char.isprintable() else "?" for char in name)
+    shown = printable(name)
     return f'"{shown[:100]}…"' if len(shown) > 100 else f'"{shown}"'
