@@ -357,6 +357,7 @@ USER = [
     ),
 ]
 
+NO_INTERPRETER = ("#!/nowhere/sh",)
 PLUGIN = [
     Case(
         name="plugin not installed",
@@ -401,6 +402,20 @@ PLUGIN = [
         says=f"{PLUGINS}failed with exit code 3 and said: profile <hidden>: --client-secret=<hidden> /"
         " <hidden> token=<hidden> / session has ended, log in again."
         " Log in with it again, or run it by hand to see why.",
+    ),
+    Case(
+        name="plugin that is no program",
+        config=plugin(command="./config"),
+        error=Missing,
+        says=f'{ALICES}its exec plugin "config" is not installed, or may not be run.'
+        " Install it or correct exec.command.",
+    ),
+    Case(
+        name="plugin that cannot be started",
+        config=plugin(),
+        script=NO_INTERPRETER,
+        error=Unavailable,
+        says=f"{PLUGINS}could not be started (no such file or directory). Run it by hand to see why.",
     ),
     Case(
         name="plugin that fails silently",
@@ -461,7 +476,9 @@ def written(case: Case, folder: Path) -> Path:
             path.write_text(case.config)
         case _:
             path.write_text(json.dumps(case.config))
-    if case.script:
+    if case.script == NO_INTERPRETER:
+        plugin_script(folder / "login").write_text(NO_INTERPRETER[0])
+    elif case.script:
         plugin_script(folder / "login", *case.script)
     return path
 

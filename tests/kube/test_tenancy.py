@@ -66,7 +66,7 @@ def test_a_kubeconfig_that_holds_everything_itself_is_allowed() -> None:
 
 def test_a_huge_text_is_refused_before_it_is_read() -> None:
     check_size(b"x" * LARGEST, subject="secret shop/prod")
-    with pytest.raises(SourceRefused, match="the kubeconfig is larger than 256 KiB"):
+    with pytest.raises(SourceRefused, match="the kubeconfig is larger than 128 KiB"):
         check_size(b"x" * (LARGEST + 1), subject="secret shop/prod")
 
 

@@ -130,6 +130,10 @@ class Plugin:
             reason = f"its exec plugin {name} was stopped: {exc}"
             remedy = "Run it by hand to see what it waits for, or raise cluster.plugin_timeout"
             raise Unavailable(call.subject, reason, remedy) from exc
+        except (OSError, TrimtabError) as exc:
+            why = exc.reason if isinstance(exc, TrimtabError) else (exc.strerror or "no reason given").lower()
+            reason = f"its exec plugin {name} could not be started ({why})"
+            raise Unavailable(call.subject, reason, "Run it by hand to see why") from exc
         if answer.code != 0:
             raise _failed(call, name, answer)
         return credential(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from trimtab.errors import SourceRefused
 from trimtab.kube.kubeconfig import ClusterEntry, Kubeconfig, UserEntry
 
-LARGEST = 256 * 1024
+LARGEST = 128 * 1024
 _INLINE = "Inline the file, for example with `kubectl config view --minify --flatten`"
 _NO_PROGRAM = "Use a token or a client certificate instead"
 
