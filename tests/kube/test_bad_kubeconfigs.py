@@ -345,7 +345,7 @@ USER = [
         name="auth-provider",
         config=user({"auth-provider": {"name": "oidc", "config": {"client-secret": "canary"}}}),
         error=InvalidSpec,
-        says=f"{ALICES}its auth-provider is a kind of login that Kubernetes removed in 1.26."
+        says=f"{ALICES}its auth-provider is a legacy kind of login, which is not supported."
         " Replace auth-provider with the exec plugin of the same provider.",
     ),
     Case(

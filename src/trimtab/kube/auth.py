@@ -326,7 +326,7 @@ def _identity(user: Named[UserEntry], clock: Clock, plugin: Callable[[], Plugin 
     if entry.auth_provider:
         raise InvalidSpec(
             subject,
-            "its auth-provider is a kind of login that Kubernetes removed in 1.26",
+            "its auth-provider is a legacy kind of login, which is not supported",
             "Replace auth-provider with the exec plugin of the same provider",
         )
     basic = (

@@ -353,9 +353,9 @@ def _is_small(document: object) -> bool:
 
 
 def _without_nulls(value: object) -> object:
-    """The value without map keys that are null: to Kubernetes null is as good as absent."""
+    """The value as Kubernetes sees it: null is as good as absent, and keys are text."""
     if isinstance(value, dict):
-        return {key: _without_nulls(child) for key, child in value.items() if child is not None}
+        return {str(key): _without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
         return [_without_nulls(child) for child in value]
     return value
@@ -392,11 +392,9 @@ def _converted(value: object, entry_type: type[Entry], subject: str) -> Entry:
 def _plainly(complaint: str) -> str:
     """A complaint of msgspec in the words of a kubeconfig: "token must be text, not a number"."""
     reason, _, path = complaint.partition(" - at `")
-    key_of, is_key, where = path.removesuffix("`").rpartition("` in `")
-    where = where.lstrip("$.") or "it"
+    where = path.removesuffix("`").lstrip("$.") or "it"
     words = _TYPE.sub(lambda found: _TYPES.get(found[1], found[1]), reason)
-    words = words.replace("Expected", "must be").replace(", got", ", not")
-    return f"a {key_of} of {where} {words}" if is_key else f"{where} {words}"
+    return f"{where} {words.replace('Expected', 'must be').replace(', got', ', not')}"
 
 
 def _secret(wanted: type, value: object) -> Secret:
