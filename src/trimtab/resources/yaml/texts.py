@@ -65,7 +65,8 @@ def _with_care(text: str, column: int, indent: int, width: int) -> Spelling:
     unprintable = _UNPRINTABLE.search(text) is not None
     space_then_break = _SPACE_THEN_BREAK.search(text) is not None
     if "\n" in text:
-        if not (unprintable or space_then_break or text.endswith(" ")):
+        # A literal that ends in a foreign line break would swallow what is written after it.
+        if not (unprintable or space_then_break or text.endswith((" ", "\u2028", "\u2029"))):
             return _literal(text, indent)
     elif text == _MERGE_KEY:
         # Go writes this key bare and then reads it as an instruction to merge.
@@ -153,7 +154,7 @@ def _escape(char: str) -> str:
 
 def _literal(text: str, indent: int) -> Spelling:
     hint = "2" if text[0] in f" {_BREAKS}" else ""
-    ends_its_line = text[-1] in _BREAKS
+    ends_its_line = text[-1] == "\n"
     keeps_more = ends_its_line and (len(text) == 1 or text[-2] in _BREAKS)
     chomping = "+" if keeps_more else "" if ends_its_line else "-"
     lines = re.sub(f"(^|[{_BREAKS}])(?=[^{_BREAKS}])", lambda found: found[0] + " " * indent, text)

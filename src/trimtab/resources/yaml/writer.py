@@ -54,22 +54,20 @@ class _Writer:
 
     def node(self, value: Any, *, indent: int, in_map: bool) -> None:
         """Whatever follows `- `, a key's `: ` or nothing at all; `in_map` only after a simple key."""
-        if isinstance(value, Mapping) and value:
-            self._enter()
-            self._map(value, indent + _STEP, inline=not in_map)
-        elif isinstance(value, list | tuple) and value:
-            self._enter()
-            self._list(value, indent if in_map else indent + _STEP, inline=not in_map)
-        else:
+        if not isinstance(value, Mapping | list | tuple):
             self._scalar(value, indent + _STEP)
             return
-        self._depth -= 1
-
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
+        if self._depth >= MAX_DEPTH:
             reason = f"maps and lists are nested deeper than {MAX_DEPTH}"
             raise InvalidSpec("the value to write as YAML", reason, "Flatten it")
+        self._depth += 1
+        if not value:
+            self._scalar(value, indent + _STEP)
+        elif isinstance(value, Mapping):
+            self._map(value, indent + _STEP, inline=not in_map)
+        else:
+            self._list(value, indent if in_map else indent + _STEP, inline=not in_map)
+        self._depth -= 1
 
     def _map(self, value: Mapping[str, Any], indent: int, *, inline: bool) -> None:
         for key in sorted_keys(value):
@@ -147,14 +145,14 @@ def _number(value: float) -> str:
 
 def sorted_keys(value: Mapping[str, Any]) -> list[str]:
     """The keys in the natural order of Go's YAML library: letters last, numbers by their value."""
-    keys = list(value)
-    together = "".join(keys)
-    if together.isascii() and _WITHOUT_DIGITS.isdisjoint(together):
-        return sorted(keys, key=_letters_last)
-    return sorted(keys, key=functools.cmp_to_key(_compared))
+    together = "".join(value)
+    if together.isascii() and _DIGITS.isdisjoint(together):
+        return sorted(value, key=_letters_last)
+    # Some keys have no order in Go (v10 < v1b < v2 < v10); sorting twice gives them one here.
+    return sorted(sorted(value), key=functools.cmp_to_key(_compared))
 
 
-_WITHOUT_DIGITS: Final = frozenset("0123456789")
+_DIGITS: Final = frozenset("0123456789")
 _LETTERS_LAST: Final = {code: code + 0x100 for code in range(0x80) if chr(code).isalpha()}
 
 
