@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
@@ -56,11 +56,13 @@ def test_a_digest_is_as_long_as_a_commit_id() -> None:
     assert len(digest({})) == DIGEST_LENGTH
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_the_canonical_text_is_the_value(value: Any) -> None:
     assert canonical(load(canonical({"v": value}), "x")) == canonical({"v": value})
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_taking_a_digest_leaves_the_value_alone(value: Any) -> None:
     before = copy.deepcopy(value)

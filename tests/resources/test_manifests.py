@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
@@ -218,6 +218,7 @@ QUESTIONS: list[Callable[[Any], object]] = [
 ]
 
 
+@settings(deadline=None)
 @given(ANYTHING)
 def test_nothing_makes_a_question_fail_but_with_invalid_spec(value: Any) -> None:
     for question in QUESTIONS:

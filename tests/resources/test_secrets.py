@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.resources.secrets import LAST_APPLIED, StandIns, is_secret
@@ -140,6 +140,7 @@ PLACES = st.recursive(
 FIELDS = st.sampled_from(["data", "stringData", "Data", "spec", "x"])
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(FIELDS, PLACES, max_size=4),
     st.dictionaries(st.sampled_from([LAST_APPLIED, "kapp.k14s.io/original"]), PLACES, max_size=2),
@@ -156,6 +157,7 @@ def test_a_canary_is_never_in_the_masked_output(
     assert is_hidden(shown(HIDE.masked(manifest)))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_stand_ins_are_equal_exactly_when_values_are(one: bytes, other: bytes) -> None:
     assert (HIDE.stand_in(one) == HIDE.stand_in(other)) is (one == other)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 import yaml as pyyaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
@@ -180,6 +180,7 @@ def test_a_text_over_the_size_bound_is_refused_unread() -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_rubbish_is_read_or_refused_and_nothing_else(text: bytes) -> None:
     with contextlib.suppress(InvalidSpec):
@@ -225,6 +226,7 @@ MORE = [
 ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS + MORE), max_size=20).map("".join))
 def test_fragments_of_yaml_are_read_or_refused_and_nothing_else(text: str) -> None:
     with contextlib.suppress(InvalidSpec):

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
@@ -24,11 +24,13 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_every_json_value_survives_writing_and_reading(value: Any) -> None:
     assert canonical(load(dump(value), "x")) == canonical(value)
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES.filter(lambda value: value is not None), max_size=4))
 def test_several_documents_survive_together(values: list[Any]) -> None:
     # A first document in braces would be JSON to kubectl, so each value is put under a key.
