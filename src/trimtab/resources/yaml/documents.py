@@ -1,0 +1,46 @@
+"""Words the reader's parts share: a document, the bounds it must keep, and how a refusal is phrased."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from trimtab.errors import InvalidSpec
+
+MAX_DEPTH: Final = 256
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much one text may ask of us; whatever Kubernetes itself accepts fits by far."""
+
+    # Longer texts are refused unread.
+    size: int = 32 * 1024 * 1024
+    # Maps and lists inside each other; pure code may then walk any value by recursion.
+    depth: int = MAX_DEPTH
+    # Values that aliases may repeat, all documents of the text together.
+    aliased: int = 400_000
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """One document of a text: its value and where it was found."""
+
+    value: Any
+    source: str
+    # The line its content begins on, from 1.
+    line: int
+    # Its place among the documents that are not empty, from 0.
+    index: int
+
+    @property
+    def where(self) -> str:
+        """As people say it: `app.yaml, document 2, line 14`."""
+        return f"{self.source}, document {self.index + 1}, line {self.line}"
+
+
+def refusal(source: str, line: int, column: int, reason: str, remedy: str) -> InvalidSpec:
+    """An error that points at a place; lines and columns count from 1."""
+    return InvalidSpec(f"{source}, line {line}, column {column}", reason, remedy)
