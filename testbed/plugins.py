@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from trimtab.kube.plugin import PluginStopped
+from trimtab.kube.auth.plugin import PluginStopped
 
 
 class Ended(Struct, frozen=True, kw_only=True):

@@ -1,11 +1,13 @@
 """Every Python example of the documentation runs as it is written.
 
-The blocks of one page share a namespace and run in a fresh interpreter, with warnings as errors. A block
-after the line `<!-- no-run -->` is only shown.
+The `python` blocks of one page share a namespace and run in a fresh interpreter, with warnings as errors. A
+block after the line `<!-- no-run -->` is only shown. `pycon` blocks show what an interpreter answers, and
+the answers are compared.
 """
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from pathlib import Path
@@ -51,15 +53,27 @@ def run(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
 def pages_with_examples() -> list[Path]:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in pages if program(page.read_text()).strip()]
+    return [page for page in PAGES if program(page.read_text()).strip()]
+
+
+def pages_with_dialogues() -> list[Path]:
+    return [page for page in PAGES if "```pycon" in page.read_text()]
 
 
 @pytest.mark.parametrize("page", pages_with_examples(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     ran = run(page, tmp_path)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("page", pages_with_dialogues(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_dialogues_of_a_page_are_true(page: Path) -> None:
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert (failed, tried > 0) == (0, True)
 
 
 def test_examples_share_a_namespace_and_a_failure_points_to_its_line(tmp_path: Path) -> None:

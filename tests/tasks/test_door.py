@@ -34,6 +34,7 @@ def test_the_door_offers_exactly_these_names() -> None:
         "every",
         "next_move",
         "retrying",
+        "plain_group",
         "run_together",
         "time_limit",
     ]

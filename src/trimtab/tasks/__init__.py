@@ -18,7 +18,7 @@ from trimtab.tasks.processes import (
 )
 from trimtab.tasks.retry import retrying
 from trimtab.tasks.schedule import WorkState
-from trimtab.tasks.together import run_together
+from trimtab.tasks.together import plain_group, run_together
 from trimtab.tasks.wire import JobRaised
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "WorkersBusy",
     "every",
     "next_move",
+    "plain_group",
     "retrying",
     "run_together",
     "time_limit",

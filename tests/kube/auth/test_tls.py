@@ -12,8 +12,8 @@ import pytest
 from testbed.pki import Authority, Issued
 from testbed.tlsserver import seen_by, server_context, serving
 from trimtab.errors import InvalidSpec
-from trimtab.kube.certificates import ClientPair, client_pair
-from trimtab.kube.tls import tls_context
+from trimtab.kube.auth.certificates import ClientPair, client_pair
+from trimtab.kube.auth.tls import tls_context
 
 AUTHORITY = Authority("cluster")
 OTHER = Authority("other")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from testbed.pki import Authority
 from trimtab.errors import InvalidSpec, TrimtabError
-from trimtab.kube.execprotocol import Credential, credential, entry_problem, exec_info, renewal
-from trimtab.kube.kubeconfig import ClusterEntry, Extension, Named, PluginEntry, PluginVariable
-from trimtab.kube.redaction import Secret
+from trimtab.kube.auth.execprotocol import Credential, credential, entry_problem, exec_info, renewal
+from trimtab.kube.auth.kubeconfig import ClusterEntry, Extension, Named, PluginEntry, PluginVariable
+from trimtab.kube.auth.redaction import Secret
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"

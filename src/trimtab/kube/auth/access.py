@@ -17,15 +17,15 @@ from msgspec import Struct
 from multidict import CIMultiDict
 
 from trimtab.errors import InvalidSpec, Missing
-from trimtab.kube import kubeconfig, tenancy
-from trimtab.kube.certificates import ClientPair, decoded_base64
-from trimtab.kube.files import Content, FixedContent, WatchedFile, read_file
-from trimtab.kube.identity import Authorities, Client, Identity, Token
-from trimtab.kube.impersonation import Impersonation, impersonation_headers, impersonation_problem
-from trimtab.kube.kubeconfig import ClusterEntry, Kubeconfig, Named, Selected, UserEntry
-from trimtab.kube.plugin import Plugin, PluginCall, RunPlugin
-from trimtab.kube.redaction import Secret, printable
-from trimtab.kube.tls import tls_context
+from trimtab.kube.auth import kubeconfig, tenancy
+from trimtab.kube.auth.certificates import ClientPair, decoded_base64
+from trimtab.kube.auth.files import Content, FixedContent, WatchedFile, read_file
+from trimtab.kube.auth.identity import Authorities, Client, Identity, Token
+from trimtab.kube.auth.impersonation import Impersonation, impersonation_headers, impersonation_problem
+from trimtab.kube.auth.kubeconfig import ClusterEntry, Kubeconfig, Named, Selected, UserEntry
+from trimtab.kube.auth.plugin import Plugin, PluginCall, RunPlugin
+from trimtab.kube.auth.redaction import Secret, printable
+from trimtab.kube.auth.tls import tls_context
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock
 

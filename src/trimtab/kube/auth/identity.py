@@ -11,11 +11,11 @@ import base64
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, TrimtabError
-from trimtab.kube.certificates import ClientPair, authorities, client_pair, validity_problem
-from trimtab.kube.files import Content
-from trimtab.kube.impersonation import is_sendable
-from trimtab.kube.plugin import Plugin
-from trimtab.kube.redaction import Secret
+from trimtab.kube.auth.certificates import ClientPair, authorities, client_pair, validity_problem
+from trimtab.kube.auth.files import Content
+from trimtab.kube.auth.impersonation import is_sendable
+from trimtab.kube.auth.plugin import Plugin
+from trimtab.kube.auth.redaction import Secret
 from trimtab.tasks.clock import Clock
 
 

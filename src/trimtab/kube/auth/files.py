@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, TrimtabError
-from trimtab.kube.redaction import printable
+from trimtab.kube.auth.redaction import printable
 from trimtab.tasks.clock import Clock
 
 #: a rotated file is noticed after this many seconds at the latest, or when the server says 401

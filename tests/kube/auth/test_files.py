@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import InvalidSpec, Missing
-from trimtab.kube.files import FixedContent, WatchedFile, read_file
+from trimtab.kube.auth.files import FixedContent, WatchedFile, read_file
 from trimtab.tasks.clock import ManualClock
 
 

@@ -14,7 +14,7 @@ from testbed.plugins import plugin_script, run_plugin
 from testbed.tlsserver import seen_by, server_context, serving
 from trimtab.errors import InvalidSpec, Missing, SourceRefused
 from trimtab.kube.auth import Access, from_kubeconfig, from_tenant_kubeconfig, in_cluster
-from trimtab.kube.impersonation import Impersonation
+from trimtab.kube.auth.impersonation import Impersonation
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import ManualClock
 

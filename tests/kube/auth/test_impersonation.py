@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.kube.impersonation import Impersonation, impersonation_headers, impersonation_problem
+from trimtab.kube.auth.impersonation import Impersonation, impersonation_headers, impersonation_problem
 
 
 def test_oneself_needs_no_headers() -> None:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec
-from trimtab.kube.redaction import Secret
+from trimtab.kube.auth.redaction import Secret
 
 
 class ClientPair(Struct, frozen=True, kw_only=True):

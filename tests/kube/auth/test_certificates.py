@@ -8,7 +8,7 @@ import pytest
 
 from testbed.pki import Authority
 from trimtab.errors import InvalidSpec
-from trimtab.kube.certificates import authorities, client_pair, decoded_base64, validity_problem
+from trimtab.kube.auth.certificates import authorities, client_pair, decoded_base64, validity_problem
 
 NAMES = ("client-certificate", "client-key")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

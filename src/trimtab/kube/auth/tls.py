@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trimtab.errors import InvalidSpec
-from trimtab.kube.certificates import ClientPair
+from trimtab.kube.auth.certificates import ClientPair
 
 
 def tls_context(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trimtab.errors import SourceRefused
-from trimtab.kube.kubeconfig import ClusterEntry, Kubeconfig, UserEntry
+from trimtab.kube.auth.kubeconfig import ClusterEntry, Kubeconfig, UserEntry
 
 LARGEST = 128 * 1024
 _INLINE = "Inline the file, for example with `kubectl config view --minify --flatten`"

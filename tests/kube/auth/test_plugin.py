@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from testbed.plugins import Ended, plugin_script, run_plugin
 from trimtab.errors import Missing, Unavailable
-from trimtab.kube.kubeconfig import ClusterEntry, Named, PluginEntry, PluginVariable
-from trimtab.kube.plugin import Plugin, PluginCall
-from trimtab.kube.redaction import Secret
+from trimtab.kube.auth.kubeconfig import ClusterEntry, Named, PluginEntry, PluginVariable
+from trimtab.kube.auth.plugin import Plugin, PluginCall
+from trimtab.kube.auth.redaction import Secret
 from trimtab.tasks.clock import ManualClock
 
 V1 = "client.authentication.k8s.io/v1"

@@ -14,15 +14,13 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
-import yaml
 from msgspec import Struct, field
 
 from trimtab.errors import InvalidSpec, Missing
-from trimtab.kube.redaction import Secret, quoted
+from trimtab.kube.auth.redaction import Secret, quoted
+from trimtab.resources import yaml
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
-_MOST_VALUES = 200_000
-_DEEPEST = 100
 _NEVER_IN_A_URL = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 _TYPE = re.compile(r"`(\w+)(?: \| null)?`")
 _TYPES = {
@@ -307,49 +305,14 @@ def _is_host(name: str) -> bool:
 
 
 def _decoded(content: bytes, subject: str) -> object:
-    """The YAML document as plain values, bounded in size when its anchors are expanded."""
+    """The YAML document as plain values."""
     try:
-        bounded = _is_shallow(content)
-        document: object = yaml.load(content, Loader=yaml.CSafeLoader) if bounded else None
-    except yaml.MarkedYAMLError as exc:
-        mark = exc.problem_mark
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InvalidSpec(subject, f"it is not YAML{where}", "Correct it or give another file") from None
-    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # The cause may quote the file, which may hold secrets: it is not chained.
-        raise InvalidSpec(subject, "it is not YAML", "Correct it or give another file") from None
-    if not bounded or not _is_small(document):
-        raise InvalidSpec(subject, "it is too deep, or too large once its anchors are expanded", "Shorten it")
+        document: object = yaml.load(content, subject)
+    except InvalidSpec as exc:
+        # The reader's own reason may quote the file, which may hold secrets: only the place is told.
+        reason, remedy = "it is not YAML as Kubernetes reads it", "Correct it or give another file"
+        raise InvalidSpec(exc.subject, reason, remedy) from None
     return {} if document is None else document
-
-
-def _is_shallow(content: bytes) -> bool:
-    """Is the text safe to load? Deep nesting overflows the C stack, and merge keys grow without bound."""
-    depth = 0
-    for event in yaml.parse(content, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST or (isinstance(event, yaml.ScalarEvent) and event.value == "<<"):
-            return False
-    return True
-
-
-def _is_small(document: object) -> bool:
-    """Is the document small and free of circles, counting an anchor's value wherever it is used?"""
-    waiting = [(document, 0)]
-    seen = 0
-    while waiting:
-        value, depth = waiting.pop()
-        children = (
-            list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-        )
-        seen += 1 + len(children)
-        if seen > _MOST_VALUES or depth > _DEEPEST:
-            return False
-        waiting.extend((child, depth + 1) for child in children if isinstance(child, dict | list))
-    return True
 
 
 def _without_nulls(value: object) -> object:

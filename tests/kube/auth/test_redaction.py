@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trimtab.kube.redaction import Secret, presentable, quoted, secrets_among, secrets_in_arguments
+from trimtab.kube.auth.redaction import Secret, presentable, quoted, secrets_among, secrets_in_arguments
 
 
 def test_a_secret_shows_itself_only_when_asked() -> None:

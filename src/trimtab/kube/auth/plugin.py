@@ -1,6 +1,6 @@
 """Running a credential plugin: one run at a time, its answer kept until shortly before it expires.
 
-What is asked and what an answer means is decided in `trimtab.kube.execprotocol`.
+What is asked and what an answer means is decided in `trimtab.kube.auth.execprotocol`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, Missing, TrimtabError, Unavailable
-from trimtab.kube.execprotocol import Credential, credential, entry_problem, exec_info
-from trimtab.kube.kubeconfig import ClusterEntry, Named, PluginEntry
-from trimtab.kube.redaction import presentable, quoted, secrets_among, secrets_in_arguments
+from trimtab.kube.auth.execprotocol import Credential, credential, entry_problem, exec_info
+from trimtab.kube.auth.kubeconfig import ClusterEntry, Named, PluginEntry
+from trimtab.kube.auth.redaction import presentable, quoted, secrets_among, secrets_in_arguments
 from trimtab.tasks.clock import Clock
 
 _LONG_WORD = re.compile(r"[^\s\"'{}\[\]:,]{16,}")

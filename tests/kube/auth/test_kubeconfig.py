@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
-from trimtab.kube.kubeconfig import (
+from trimtab.kube.auth.kubeconfig import (
     ClusterEntry,
     ContextEntry,
     Extension,
@@ -25,7 +25,7 @@ from trimtab.kube.kubeconfig import (
     server_url,
     tls_server_name,
 )
-from trimtab.kube.redaction import Secret
+from trimtab.kube.auth.redaction import Secret
 
 EVERYTHING = b"""
 apiVersion: v1

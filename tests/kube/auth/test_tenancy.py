@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trimtab.errors import SourceRefused
-from trimtab.kube.kubeconfig import parse
-from trimtab.kube.tenancy import LARGEST, check, check_size
+from trimtab.kube.auth.kubeconfig import parse
+from trimtab.kube.auth.tenancy import LARGEST, check, check_size
 
 INLINE = "Inline the file, for example with `kubectl config view --minify --flatten`."
 OTHERWISE = "Use a token or a client certificate instead."

@@ -110,13 +110,14 @@ FILES = [
         name="not YAML",
         config="users:\n- [canary\nclusters: {",
         error=InvalidSpec,
-        says="kubeconfig {}/config: it is not YAML at line 3, column 9. Correct it or give another file.",
+        says="kubeconfig {}/config, line 3, column 9: it is not YAML as Kubernetes reads it. "
+        "Correct it or give another file.",
     ),
     Case(
         name="binary",
         config=b"\x00\xff\xfecanary",
         error=InvalidSpec,
-        says="kubeconfig {}/config: it is not YAML. Correct it or give another file.",
+        says="kubeconfig {}/config: it is not YAML as Kubernetes reads it. Correct it or give another file.",
     ),
     Case(
         name="not a map",

@@ -1,6 +1,6 @@
 """The words spoken with a credential plugin: client.authentication.k8s.io/v1 and v1beta1.
 
-Pure: what is asked, and what an answer means. `trimtab.kube.plugin` runs the program.
+Pure: what is asked, and what an answer means. `trimtab.kube.auth.plugin` runs the program.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, UserError
-from trimtab.kube.certificates import ClientPair, client_pair, validity_problem
-from trimtab.kube.impersonation import is_sendable
-from trimtab.kube.kubeconfig import EXEC_EXTENSION, ClusterEntry, Named, PluginEntry
-from trimtab.kube.redaction import Secret
+from trimtab.kube.auth.certificates import ClientPair, client_pair, validity_problem
+from trimtab.kube.auth.impersonation import is_sendable
+from trimtab.kube.auth.kubeconfig import EXEC_EXTENSION, ClusterEntry, Named, PluginEntry
+from trimtab.kube.auth.redaction import Secret
 
 GROUP: Final = "client.authentication.k8s.io"
 VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v1beta1")

@@ -1,0 +1,6 @@
+"""How to reach an API server and prove who we are; the only door to files, plugins and certificates."""
+
+from trimtab.kube.auth.access import Access, from_kubeconfig, from_tenant_kubeconfig, in_cluster
+from trimtab.kube.auth.impersonation import Impersonation
+
+__all__ = ["Access", "Impersonation", "from_kubeconfig", "from_tenant_kubeconfig", "in_cluster"]

@@ -1,0 +1,259 @@
+"""What an API server serves: its kinds, their scope and verbs, and which groups did not answer.
+
+Pure: reads discovery documents, aggregated (one request for all groups) or legacy (one per group version).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct, field
+
+AGGREGATED = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
+    "application/json"
+)
+
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """One kind in one version, as it is addressed in URLs."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`, or `v1` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_kind(self) -> str:
+        """`Deployment.apps`, or `Pod` for the core group."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, of one object, or of a part of it."""
+        parts = [group_version_path(self.api_version)]
+        if namespace and self.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+def group_version_path(api_version: str) -> str:
+    """`/apis/apps/v1`, or `/api/v1` for the core group."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+class Discovery(Struct, frozen=True, kw_only=True, dict=True):
+    """Every resource an API server serves, preferred versions first; `failed` says what did not answer."""
+
+    resources: tuple[Resource, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of exactly this version and kind."""
+        return self._by_version.get((api_version, kind))
+
+    def preferred(self, group: str, kind: str) -> Resource | None:
+        """The resource of this kind in the version the server prefers."""
+        return self._by_group.get((group, kind))
+
+    @cached_property
+    def _by_version(self) -> dict[tuple[str, str], Resource]:
+        return {(each.api_version, each.kind): each for each in reversed(self.resources)}
+
+    @cached_property
+    def _by_group(self) -> dict[tuple[str, str], Resource]:
+        return {(each.group, each.kind): each for each in reversed(self.resources)}
+
+
+class ServerVersion(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an API server says of itself."""
+
+    major: str = ""
+    minor: str = ""
+    git_version: str = ""
+    platform: str = ""
+
+
+# --- aggregated discovery -----------------------------------------------------------------------------
+
+
+class _Kind(Struct, frozen=True, kw_only=True):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class _Subresource(Struct, frozen=True, kw_only=True):
+    subresource: str
+
+
+class _AggregatedResource(Struct, frozen=True, kw_only=True, rename="camel"):
+    resource: str
+    scope: str
+    response_kind: _Kind | None = None
+    singular_resource: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    subresources: tuple[_Subresource, ...] = ()
+
+
+class _AggregatedVersion(Struct, frozen=True, kw_only=True):
+    version: str
+    resources: tuple[_AggregatedResource, ...] = ()
+    freshness: str = "Current"
+
+
+class _Named(Struct, frozen=True, kw_only=True):
+    name: str = ""
+
+
+class _AggregatedGroup(Struct, frozen=True, kw_only=True):
+    metadata: _Named = _Named()
+    versions: tuple[_AggregatedVersion, ...] = ()
+
+
+class _Aggregated(Struct, frozen=True, kw_only=True):
+    items: tuple[_AggregatedGroup, ...] = ()
+
+
+def is_aggregated(body: bytes) -> bool:
+    """Whether the server answered with the aggregated form that was asked for first."""
+    return msgspec.json.decode(body, type=_KindOnly).kind == "APIGroupDiscoveryList"
+
+
+class _KindOnly(Struct, frozen=True):
+    kind: str = ""
+
+
+def aggregated(*bodies: bytes) -> Discovery:
+    """The discovery in aggregated documents, of `/api` and `/apis`."""
+    groups = [group for body in bodies for group in msgspec.json.decode(body, type=_Aggregated).items]
+    failed = {
+        _joined(group.metadata.name, version.version): "its server does not answer"
+        for group in groups
+        for version in group.versions
+        if version.freshness == "Stale"
+    }
+    resources = tuple(
+        _resource_from_aggregated(group.metadata.name, version.version, each)
+        for group in groups
+        for version in group.versions
+        for each in version.resources
+        if each.response_kind is not None
+    )
+    return Discovery(resources=resources, failed=failed)
+
+
+def _resource_from_aggregated(group: str, version: str, served: _AggregatedResource) -> Resource:
+    return Resource(
+        group=group,
+        version=version,
+        kind=served.response_kind.kind if served.response_kind else "",
+        plural=served.resource,
+        namespaced=served.scope == "Namespaced",
+        verbs=served.verbs,
+        subresources=tuple(each.subresource for each in served.subresources),
+        singular=served.singular_resource,
+        short_names=served.short_names,
+        categories=served.categories,
+    )
+
+
+# --- legacy discovery ---------------------------------------------------------------------------------
+
+
+class _GroupVersion(Struct, frozen=True, kw_only=True, rename={"group_version": "groupVersion"}):
+    group_version: str
+
+
+class _Group(Struct, frozen=True, kw_only=True, rename="camel"):
+    versions: tuple[_GroupVersion, ...] = ()
+    preferred_version: _GroupVersion | None = None
+
+
+class _Groups(Struct, frozen=True, kw_only=True):
+    groups: tuple[_Group, ...] = ()
+
+
+class _CoreVersions(Struct, frozen=True, kw_only=True):
+    versions: tuple[str, ...] = ()
+
+
+class _LegacyResource(Struct, frozen=True, kw_only=True, rename="camel"):
+    name: str
+    kind: str
+    namespaced: bool = False
+    singular_name: str = ""
+    verbs: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+class _LegacyResources(Struct, frozen=True, kw_only=True):
+    resources: tuple[_LegacyResource, ...] = ()
+
+
+def group_versions(core: bytes, groups: bytes) -> tuple[str, ...]:
+    """The group versions to ask one by one: core first, each group's preferred version before its others."""
+    named = msgspec.json.decode(groups, type=_Groups).groups
+    return (
+        *msgspec.json.decode(core, type=_CoreVersions).versions,
+        *(version for group in named for version in _preferred_first(group)),
+    )
+
+
+def _preferred_first(group: _Group) -> Iterator[str]:
+    preferred = group.preferred_version.group_version if group.preferred_version else ""
+    if preferred:
+        yield preferred
+    yield from (each.group_version for each in group.versions if each.group_version != preferred)
+
+
+def legacy(bodies: Iterable[tuple[str, bytes]], failed: Mapping[str, str]) -> Discovery:
+    """The discovery in one document per group version, with the group versions that failed."""
+    return Discovery(
+        resources=tuple(resource for version, body in bodies for resource in _legacy(version, body)),
+        failed=dict(failed),
+    )
+
+
+def _legacy(api_version: str, body: bytes) -> Iterator[Resource]:
+    served = msgspec.json.decode(body, type=_LegacyResources).resources
+    group, _, version = api_version.rpartition("/")
+    for each in served:
+        if "/" in each.name:
+            continue
+        prefix = f"{each.name}/"
+        yield Resource(
+            group=group,
+            version=version,
+            kind=each.kind,
+            plural=each.name,
+            namespaced=each.namespaced,
+            verbs=each.verbs,
+            subresources=tuple(part.name[len(prefix) :] for part in served if part.name.startswith(prefix)),
+            singular=each.singular_name,
+            short_names=each.short_names,
+            categories=each.categories,
+        )
+
+
+def _joined(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version

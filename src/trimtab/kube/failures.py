@@ -1,0 +1,210 @@
+"""What an API server's refusals mean: its Status objects as errors of the house.
+
+Every error names the verb, the kind and the object in its subject and keeps the server's own message; the
+classes below say more than the tree's three only where a caller has to act differently. Pure.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import (
+    ClusterUnreachable,
+    Conflict,
+    InvalidSpec,
+    Missing,
+    NotAllowed,
+    Throttled,
+    TrimtabError,
+    Unavailable,
+    UserError,
+)
+
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """One thing the server found wrong, and where."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a Status says about the object and the causes."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] | None = None
+    retry_after_seconds: int = 0
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """The API server's own way to say no."""
+
+    status: str = "Failure"
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: StatusDetails | None = None
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The causes, if any were given."""
+        return (self.details.causes if self.details else None) or ()
+
+
+class Refusal(TrimtabError):
+    """The API server answered, and the answer was no; `status` holds all it said."""
+
+    def __init__(self, subject: str, reason: str, remedy: str = "", *, status: Status) -> None:
+        super().__init__(subject, reason, remedy)
+        self.status = status
+
+
+class Unauthenticated(Refusal, NotAllowed):
+    """The server does not know who is asking."""
+
+
+class Forbidden(Refusal, NotAllowed):
+    """The server knows who is asking and says no."""
+
+
+class InvalidObject(Refusal, InvalidSpec):
+    """The server refuses the object as it was sent."""
+
+
+class BadRequest(Refusal, UserError):
+    """The server does not accept the request itself."""
+
+
+class NotFound(Refusal, Missing):
+    """No such object, or no such kind."""
+
+
+class AlreadyExists(Refusal, Conflict):
+    """An object of this name is there already."""
+
+
+class ChangedMeanwhile(Refusal, Conflict):
+    """The object moved on since it was read, or its identity is another one."""
+
+
+class FieldConflict(Refusal, Conflict):
+    """Another manager owns fields of this apply; the causes name the fields and the managers."""
+
+
+class Expired(Refusal, Missing):
+    """The history asked for is gone, or not there yet: list again and go on from there."""
+
+
+class ServerFailed(Refusal, Unavailable):
+    """The server, or something it depends on, failed while answering."""
+
+
+class TooManyRequests(Refusal, Throttled):
+    """The server asks for a pause."""
+
+    def __init__(
+        self, subject: str, reason: str, remedy: str = "", *, status: Status, after: float | None = None
+    ) -> None:
+        Throttled.__init__(self, subject, reason, remedy, after=after)
+        self.status = status
+
+
+def status_from(code: int, body: bytes) -> Status:
+    """The Status in the body of a refusal; bodies of other shapes (proxies, plain text) become one."""
+    try:
+        status = msgspec.json.decode(body, type=Status)
+    except msgspec.DecodeError:
+        status = Status()
+    if status.message:
+        return msgspec.structs.replace(status, code=status.code or code)
+    text = " ".join(body[:500].decode(errors="replace").split())
+    return Status(code=code, message=f"HTTP {code}{': ' if text else ''}{text}")
+
+
+def without_secrets(status: Status, secrets: tuple[str, ...]) -> Status:
+    """The Status with every one of these values struck out of its message and causes."""
+    if not secrets:
+        return status
+    details = status.details and msgspec.structs.replace(
+        status.details,
+        causes=tuple(
+            msgspec.structs.replace(cause, message=_struck(cause.message, secrets)) for cause in status.causes
+        ),
+    )
+    return msgspec.structs.replace(status, message=_struck(status.message, secrets), details=details)
+
+
+def _struck(message: str, secrets: tuple[str, ...]) -> str:
+    """The message without these values: as they are, line by line, and as Go quotes them.
+
+    A value of less than four characters is struck only where it stands in quotes: elsewhere it is more
+    likely part of a word.
+    """
+    lines = {line for secret in secrets for line in (secret, *secret.splitlines()) if line.strip()}
+    forms = lines | {msgspec.json.encode(line).decode()[1:-1] for line in lines}
+    for form in sorted(forms, key=len, reverse=True):
+        message = message.replace(f'"{form}"', '"***"')
+        if len(form) >= 4:
+            message = message.replace(form, "***")
+    return message
+
+
+_REMEDIES: dict[type[Refusal], str] = {
+    Unauthenticated: "Check the user of this context: its token or certificate.",
+    Forbidden: "Ask for a role with this verb on this kind.",
+    Expired: "List again.",
+    InvalidObject: "Correct the object and send it again.",
+    AlreadyExists: "Change the existing one, or choose another name.",
+    FieldConflict: "Leave these fields to their owner, or apply with force to take them over.",
+    ChangedMeanwhile: "Read it again and repeat the change.",
+}
+
+
+def failure(subject: str, status: Status, *, retry_after: float | None = None) -> TrimtabError:
+    """The error that says what this Status means for whoever asked."""
+    message = status.message or status.reason
+    if any(cause.reason == "ResourceVersionTooLarge" for cause in status.causes):
+        return Expired(subject, message, _REMEDIES[Expired], status=status)
+    if status.code == 429 or (status.code >= 500 and retry_after is not None):
+        return TooManyRequests(
+            subject, message, status=status, after=1.0 if retry_after is None else retry_after
+        )
+    kind = _class_of(status)
+    return kind(subject, message, _REMEDIES.get(kind, ""), status=status)
+
+
+def _class_of(status: Status) -> type[Refusal]:
+    match status.code:
+        case 401:
+            return Unauthenticated
+        case 403:
+            return Forbidden
+        case 404:
+            return NotFound
+        case 409:
+            return _conflict(status)
+        case 410:
+            return Expired
+        case 400 | 413 | 415 | 422:
+            return InvalidObject
+        case code:
+            return ServerFailed if code >= 500 else BadRequest
+
+
+def _conflict(status: Status) -> type[Refusal]:
+    if status.reason == "AlreadyExists":
+        return AlreadyExists
+    fields = any(cause.reason == "FieldManagerConflict" for cause in status.causes)
+    return FieldConflict if fields else ChangedMeanwhile
+
+
+def unreachable(subject: str, server: str, reason: str) -> ClusterUnreachable:
+    """The server gave no usable answer."""
+    return ClusterUnreachable(
+        subject, f"{server} {reason}", "Check that the address is right and the server is up."
+    )

@@ -1,0 +1,266 @@
+"""One holder at a time, seen by others: a `coordination.k8s.io` Lease, taken, renewed, lost and released.
+
+Whether somebody else's lease has run out is judged by our own clock since we last saw it change, never by
+the time written in it: clocks of different machines need not agree. A holder gives up well before others may
+take over, so two never work at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, TypeVar, assert_never
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import Missing, Unavailable
+from trimtab.kube.cluster import Cluster
+from trimtab.kube.discovery import Resource
+from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, NotFound
+from trimtab.kube.objects import KubeObject
+from trimtab.tasks import Clock, plain_group, time_limit
+
+T = TypeVar("T")
+
+LEASES = Resource(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", namespaced=True)
+
+
+class LeaseTerms(Struct, frozen=True, kw_only=True):
+    """How long a lease lasts, how often it is renewed, and when its holder gives up."""
+
+    #: others may take over when the lease has not been renewed for this long
+    duration: timedelta = timedelta(seconds=15)
+    #: the holder stops working when it could not renew for this long; shorter than the duration
+    give_up_after: timedelta = timedelta(seconds=10)
+    #: time between two renewals, and between two looks at somebody else's lease
+    rhythm: timedelta = timedelta(seconds=2)
+
+    def __post_init__(self) -> None:
+        if not self.rhythm < self.give_up_after < self.duration:
+            raise ValueError("a lease needs rhythm < give_up_after < duration")
+
+
+USUAL_TERMS = LeaseTerms()
+
+
+class LeaseLost(Unavailable):
+    """The lease could not be kept; the work done under it was stopped."""
+
+
+class Holding(Struct, frozen=True, kw_only=True):
+    """What a Lease says: who holds it, since when, how often it changed hands."""
+
+    holder: str = ""
+    acquired: str = ""
+    renewed: str = ""
+    seconds: int = 0
+    transitions: int = 0
+    resource_version: str = ""
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """A holding, and when by our own clock we first saw it so."""
+
+    holding: Holding | None
+    at: float
+
+
+class Take(Struct, frozen=True):
+    """It is free, or has run out: try to take it."""
+
+
+class Renew(Struct, frozen=True):
+    """It is ours: renew it."""
+
+
+class Wait(Struct, frozen=True):
+    """Somebody else holds it."""
+
+    holder: str
+
+
+Move: TypeAlias = Take | Renew | Wait
+
+
+def move(sighting: Sighting, me: str, now: float) -> Move:
+    """What a candidate may do about a lease it has seen. Pure."""
+    holding = sighting.holding
+    if holding is None or not holding.holder:
+        return Take()
+    if holding.holder == me:
+        return Renew()
+    return Take() if now - sighting.at > holding.seconds else Wait(holding.holder)
+
+
+def sighted(before: Sighting | None, holding: Holding | None, now: float) -> Sighting:
+    """The sighting after another look: its time moves only when the lease did. Pure."""
+    if before is not None and before.holding == holding:
+        return before
+    return Sighting(holding=holding, at=now)
+
+
+class Lease:
+    """One lease, as one candidate sees it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        namespace: str,
+        name: str,
+        me: str,
+        clock: Clock,
+        terms: LeaseTerms = USUAL_TERMS,
+    ) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self._name = name
+        self._me = me
+        self._clock = clock
+        self._terms = terms
+        self._sighting: Sighting | None = None
+
+    async def holding(self) -> Holding | None:
+        """Who holds it now, or None if it was never taken."""
+        try:
+            found = await self._cluster.get(LEASES, self._name, namespace=self._namespace)
+        except NotFound:
+            return None
+        return holding_in(found)
+
+    async def hold(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Wait for the lease, do the work while holding it, release it; losing it stops the work.
+
+        When the lease cannot be kept the work is cancelled and `LeaseLost` raised.
+        """
+        await self._acquire()
+        try:
+            async with plain_group() as group:
+                keeping = group.create_task(self._keep())
+                done = await work()
+                keeping.cancel()
+        finally:
+            await self._release()
+        return done
+
+    async def _acquire(self) -> None:
+        """Try at the terms' rhythm until it is ours; a server that does not answer is asked again."""
+        while True:
+            try:
+                if await self._attempt() == self._me:
+                    return
+            except Unavailable:
+                pass  # whoever waits for a lease has nothing better to do than to ask again
+            await self._clock.sleep(self._terms.rhythm.total_seconds())
+
+    async def _keep(self) -> None:
+        """Renew for ever; end with `LeaseLost` when that failed for too long or somebody else took it."""
+        renewed = self._clock.monotonic()
+        while True:
+            await self._clock.sleep(self._terms.rhythm.total_seconds())
+            started = self._clock.monotonic()
+            left = self._terms.give_up_after - timedelta(seconds=started - renewed)
+            holder = await self._renewed_within(left)
+            if holder == self._me:
+                renewed = started
+            elif holder:
+                raise LeaseLost(self._subject, f"{holder} took it over")
+
+    async def _renewed_within(self, left: timedelta) -> str:
+        """Who holds the lease after an attempt; empty when that is not known yet."""
+        if left <= timedelta(0):
+            raise LeaseLost(self._subject, f"it could not be renewed for {self._terms.give_up_after}")
+        try:
+            async with time_limit(left, clock=self._clock, subject=self._subject):
+                return await self._attempt()
+        except Unavailable:
+            return ""
+
+    async def _attempt(self) -> str:
+        """Look, and take or renew if we may; the answer is who holds it now, empty if not known."""
+        now = self._clock.monotonic()
+        self._sighting = sighted(self._sighting, await self.holding(), now)
+        decision = move(self._sighting, self._me, now)
+        match decision:
+            case Wait(holder):
+                return holder
+            case Take() | Renew():
+                return await self._write(self._sighting.holding, holder=self._me)
+            case _:
+                assert_never(decision)
+
+    async def _release(self) -> None:
+        """Let the next one take it at once; if that cannot be said, it runs out by itself."""
+        held = self._sighting.holding if self._sighting else None
+        if held is not None and held.holder == self._me:
+            with suppress(Unavailable, Missing):
+                await self._write(held, holder="")
+
+    async def _write(self, before: Holding | None, *, holder: str) -> str:
+        """Write the lease if nobody was faster; the answer is its holder then, else empty."""
+        body = lease_manifest(self._namespace, self._name, before, holder, self._terms, self._clock.now())
+        try:
+            if before is None:
+                written = await self._cluster.create(LEASES, body, namespace=self._namespace)
+            else:
+                written = await self._cluster.update(LEASES, self._name, body, namespace=self._namespace)
+        except (AlreadyExists, ChangedMeanwhile):
+            return ""
+        self._sighting = Sighting(holding=holding_in(written.object), at=self._clock.monotonic())
+        return holder
+
+    @property
+    def _subject(self) -> str:
+        return f"lease {self._namespace}/{self._name}"
+
+
+class _Spec(Struct, frozen=True, kw_only=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class _LeaseBody(Struct, frozen=True, kw_only=True):
+    spec: _Spec = _Spec()
+
+
+def holding_in(lease: KubeObject) -> Holding:
+    """What this Lease says. Pure."""
+    spec = msgspec.json.decode(lease.raw, type=_LeaseBody).spec
+    return Holding(
+        holder=spec.holder_identity or "",
+        acquired=spec.acquire_time or "",
+        renewed=spec.renew_time or "",
+        seconds=spec.lease_duration_seconds or 0,
+        transitions=spec.lease_transitions or 0,
+        resource_version=lease.metadata.resource_version,
+    )
+
+
+def lease_manifest(
+    namespace: str, name: str, before: Holding | None, holder: str, terms: LeaseTerms, now: datetime
+) -> dict[str, Any]:
+    """The Lease that says this holder has it now; an empty holder releases it. Pure."""
+    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    before = before or Holding()
+    kept = before.holder == holder
+    return {
+        "apiVersion": LEASES.api_version,
+        "kind": LEASES.kind,
+        "metadata": {
+            "namespace": namespace,
+            "name": name,
+            **({"resourceVersion": before.resource_version} if before.resource_version else {}),
+        },
+        "spec": {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": int(terms.duration.total_seconds()) if holder else 1,
+            "acquireTime": before.acquired if kept and before.acquired else stamp,
+            "renewTime": stamp,
+            "leaseTransitions": before.transitions + (1 if holder and not kept and before.holder else 0),
+        },
+    }

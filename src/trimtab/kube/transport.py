@@ -1,0 +1,290 @@
+"""One exchange with an API server: deadlines, bounded concurrency, retries, credentials, errors.
+
+Requests share a bounded pool of connections; watches open their own, so however many there are they cannot
+starve requests. Nothing here knows verbs or kinds beyond the words it puts into messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import aiohttp
+from msgspec import Struct
+from yarl import URL
+
+from trimtab.errors import Retry, Throttled, TrimtabError
+from trimtab.kube.failures import Unauthenticated, failure, status_from, unreachable, without_secrets
+from trimtab.tasks.backoff import Backoff, pause
+from trimtab.tasks.chance import draw
+
+if TYPE_CHECKING:
+    from aiohttp import AddrInfoType
+    from multidict import CIMultiDict
+
+    from trimtab.kube.auth import Access
+    from trimtab.settings import ClusterSettings
+    from trimtab.tasks.clock import Clock
+
+_AGENT = "trimtab"
+_BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
+_LONGEST_REFUSAL = 1 << 22
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What to send, and how to speak of it.
+
+    `repeatable` says that sending it twice does no more than sending it once; `secrets` are struck out of
+    whatever the server says about it.
+    """
+
+    subject: str
+    path: str
+    method: str = "GET"
+    query: Mapping[str, str] = {}
+    body: bytes | None = None
+    content_type: str = "application/json"
+    accept: str = "application/json"
+    repeatable: bool = False
+    secrets: tuple[str, ...] = ()
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """A successful answer."""
+
+    body: bytes
+    warnings: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def connections(access: Access, settings: ClusterSettings, clock: Clock) -> AsyncIterator[Transport]:
+    """Keep connections to one API server open for the length of the block."""
+    async with (
+        _session(settings, limit=settings.concurrency) as requests,
+        _session(settings, limit=0) as watches,
+    ):
+        yield Transport(access, settings, clock, requests=requests, watches=watches)
+
+
+def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=limit, socket_factory=_watched_socket)
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
+        ),
+        headers={"User-Agent": _AGENT},
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=True,
+    )
+
+
+def _watched_socket(address: AddrInfoType) -> socket.socket:
+    """A socket whose other end may vanish without a word: the kernel asks after it and finds out."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    return opened
+
+
+class Transport:
+    """The connections to one API server."""
+
+    def __init__(
+        self,
+        access: Access,
+        settings: ClusterSettings,
+        clock: Clock,
+        *,
+        requests: aiohttp.ClientSession,
+        watches: aiohttp.ClientSession,
+    ) -> None:
+        self._access = access
+        self._settings = settings
+        self._clock = clock
+        self._requests = requests
+        self._watches = watches
+
+    @property
+    def server(self) -> str:
+        """The address spoken to."""
+        return self._access.server
+
+    async def exchange(self, request: Request) -> Answer:
+        """Send a request and read the whole answer, all tries within one deadline."""
+        deadline = self._settings.request_timeout.total_seconds()
+        failures: list[TrimtabError] = []
+        try:
+            async with asyncio.timeout(deadline):
+                return await self._persist(request, failures)
+        except TimeoutError as timeout:
+            if failures:
+                raise failures[-1] from timeout
+            raise unreachable(
+                request.subject, self.server, f"gave no answer within {deadline:g} s"
+            ) from timeout
+
+    async def _persist(self, request: Request, failures: list[TrimtabError]) -> Answer:
+        """Try until it works, is refused for good, or the tries are used up."""
+        while True:
+            try:
+                return await self._attempt(request)
+            except TrimtabError as error:
+                failures.append(error)
+                tries = len(failures)
+                if tries >= self._settings.attempts or not is_worth_repeating(
+                    error, repeatable=request.repeatable
+                ):
+                    raise
+                wait = pause(error, failures=tries, backoff=_BACKOFF, chance=draw())
+            await self._clock.sleep(wait)
+
+    async def _attempt(self, request: Request) -> Answer:
+        async with await self._opened(self._requests, request) as response:
+            body = await self._whole(request, response, self._settings.answer_limit)
+            return Answer(body=body, warnings=warnings_in(response.headers.getall("Warning", [])))
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
+        silence = self._settings.watch_silence.total_seconds()
+        async with await self._opened(self._watches, request, silence=silence) as response:
+            yield self._chunks(request, response)
+
+    async def _opened(
+        self, session: aiohttp.ClientSession, request: Request, *, silence: float | None = None
+    ) -> aiohttp.ClientResponse:
+        """The response to the request, if it is a success; refused credentials are renewed once."""
+        headers = await self._headers(request)
+        try:
+            return await self._admitted(session, request, headers, silence)
+        except Unauthenticated:
+            if not await self._access.rejected(headers):
+                raise
+        return await self._admitted(session, request, await self._headers(request), silence)
+
+    async def _admitted(
+        self,
+        session: aiohttp.ClientSession,
+        request: Request,
+        headers: CIMultiDict[str],
+        silence: float | None,
+    ) -> aiohttp.ClientResponse:
+        """The response to the request with these headers, if it is a success."""
+        response = await self._sent(session, request, headers, silence)
+        if response.status < 300:
+            return response
+        async with response:
+            raise await self._refusal(request, response)
+
+    async def _sent(
+        self,
+        session: aiohttp.ClientSession,
+        request: Request,
+        headers: CIMultiDict[str],
+        silence: float | None,
+    ) -> aiohttp.ClientResponse:
+        tls = await self._access.tls()
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._settings.connect_timeout.total_seconds(), sock_read=silence
+        )
+        try:
+            return await session.request(
+                request.method,
+                URL(self.server + request.path, encoded=True).update_query(dict(request.query)),
+                data=request.body,
+                headers=headers,
+                ssl=tls or True,
+                server_hostname=self._access.tls_server_name,
+                proxy=self._access.proxy,
+                timeout=timeout,
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(request.subject, self.server, _what_happened(error)) from error
+
+    async def _headers(self, request: Request) -> CIMultiDict[str]:
+        headers = await self._access.headers()
+        headers["Accept"] = request.accept
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        return headers
+
+    async def _refusal(self, request: Request, response: aiohttp.ClientResponse) -> TrimtabError:
+        body = await self._whole(request, response, _LONGEST_REFUSAL)
+        status = without_secrets(status_from(response.status, body), request.secrets)
+        return failure(
+            request.subject, status, retry_after=seconds_in(response.headers.get("Retry-After", ""))
+        )
+
+    async def _whole(self, request: Request, response: aiohttp.ClientResponse, limit: int) -> bytes:
+        """The whole body, refused once it grows past the limit."""
+        chunks, size = [], 0
+        async for chunk in self._chunks(request, response):
+            size += len(chunk)
+            if size > limit:
+                reason = f"answered with more than {limit >> 20} MiB"
+                raise unreachable(request.subject, self.server, reason)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _chunks(self, request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The body as it comes; a cut is told in our words."""
+        try:
+            async for chunk in response.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(request.subject, self.server, _what_happened(error)) from error
+
+
+def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:
+    """Whether a request that failed so may be sent again.
+
+    A server that asks for a pause has done nothing yet, so any request may. After a cut or a failure nobody
+    knows what was done, so only requests that do the same twice may.
+    """
+    return isinstance(error, Throttled) or (repeatable and error.retry is Retry.BACKOFF)
+
+
+def seconds_in(retry_after: str) -> float | None:
+    """The seconds in a Retry-After header; Kubernetes never sends the date form."""
+    return float(retry_after) if retry_after.isdecimal() else None
+
+
+def warnings_in(headers: list[str]) -> tuple[str, ...]:
+    """The texts of Warning headers: `299 - "text"`, with quotes and backslashes escaped."""
+    return tuple(_unquoted(header.split(" ", 2)[-1]) for header in headers)
+
+
+def _unquoted(text: str) -> str:
+    inner = text.strip().removeprefix('"').removesuffix('"')
+    return inner.replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _what_happened(error: Exception) -> str:
+    """A library's failure in a few words that follow the server's address."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            return f"shows a certificate that is not trusted: {getattr(cause, 'verify_message', '') or cause}"
+        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+            return f"does not agree on TLS: {getattr(error, 'reason', '') or error}"
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return f"cannot be reached through the proxy: {error}"
+        case aiohttp.ClientConnectorError(os_error=cause):
+            return f"cannot be reached: {cause.strerror or cause}"
+        case aiohttp.ServerTimeoutError() | TimeoutError():
+            return "went silent"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
+            return "cut the connection"
+        case _:
+            return f"cannot be spoken to: {str(error) or type(error).__name__}"

@@ -1,0 +1,175 @@
+"""Discovery documents, aggregated and legacy, say the same; what did not answer is named."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from tests.kube.test_transport import server
+from trimtab.kube.discovery import Resource, aggregated, group_versions, legacy
+from trimtab.settings import ClusterSettings
+
+if TYPE_CHECKING:
+    from testbed.controlplane import ControlPlane
+    from trimtab.kube.http import HttpCluster
+
+WIDGETS = Resource(
+    group="example.com",
+    version="v1",
+    kind="Widget",
+    plural="widgets",
+    namespaced=True,
+    verbs=("get", "list"),
+    subresources=("status",),
+    singular="widget",
+    short_names=("wd",),
+    categories=("all",),
+)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "subresource", "path"),
+    [
+        ("", "", "", "/apis/example.com/v1/widgets"),
+        ("shop", "", "", "/apis/example.com/v1/namespaces/shop/widgets"),
+        ("shop", "a", "", "/apis/example.com/v1/namespaces/shop/widgets/a"),
+        ("shop", "a", "status", "/apis/example.com/v1/namespaces/shop/widgets/a/status"),
+        ("../x", "a/b?c", "", "/apis/example.com/v1/namespaces/..%2Fx/widgets/a%2Fb%3Fc"),
+    ],
+)
+def test_paths_address_collections_objects_and_parts_and_nothing_else(
+    namespace: str, name: str, subresource: str, path: str
+) -> None:
+    assert WIDGETS.path(namespace, name, subresource) == path
+
+
+def encode(value: object) -> bytes:
+    return msgspec.json.encode(value)
+
+
+AGGREGATED = {
+    "kind": "APIGroupDiscoveryList",
+    "items": [
+        {
+            "metadata": {"name": "example.com"},
+            "versions": [
+                {
+                    "version": "v1",
+                    "freshness": "Current",
+                    "resources": [
+                        {
+                            "resource": "widgets",
+                            "scope": "Namespaced",
+                            "responseKind": {"group": "example.com", "version": "v1", "kind": "Widget"},
+                            "singularResource": "widget",
+                            "shortNames": ["wd"],
+                            "categories": ["all"],
+                            "verbs": ["get", "list"],
+                            "subresources": [{"subresource": "status", "verbs": ["get"]}],
+                        }
+                    ],
+                }
+            ],
+        },
+        {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale"}]},
+    ],
+}
+
+LEGACY = {
+    "resources": [
+        {
+            "name": "widgets",
+            "kind": "Widget",
+            "namespaced": True,
+            "singularName": "widget",
+            "verbs": ["get", "list"],
+            "shortNames": ["wd"],
+            "categories": ["all"],
+        },
+        {"name": "widgets/status", "kind": "Widget", "namespaced": True, "verbs": ["get"]},
+    ]
+}
+
+
+def test_both_forms_describe_a_kind_alike() -> None:
+    assert aggregated(encode(AGGREGATED)).resources == (WIDGETS,)
+    assert legacy([("example.com/v1", encode(LEGACY))], {}).resources == (WIDGETS,)
+
+
+def test_a_group_whose_server_does_not_answer_is_named() -> None:
+    assert dict(aggregated(encode(AGGREGATED)).failed) == {
+        "metrics.k8s.io/v1beta1": "its server does not answer"
+    }
+
+
+def test_preferred_versions_come_first() -> None:
+    groups = {
+        "groups": [
+            {
+                "versions": [{"groupVersion": "a/v1"}, {"groupVersion": "a/v2"}],
+                "preferredVersion": {"groupVersion": "a/v2"},
+            }
+        ]
+    }
+    assert group_versions(encode({"versions": ["v1"]}), encode(groups)) == ("v1", "a/v2", "a/v1")
+
+
+async def test_a_server_without_the_aggregated_form_is_asked_group_by_group_and_failures_stay_apart() -> None:
+    answers = {
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {
+            "kind": "APIGroupList",
+            "groups": [
+                {"versions": [{"groupVersion": "example.com/v1"}]},
+                {"versions": [{"groupVersion": "broken.example.com/v1"}]},
+            ],
+        },
+        "/api/v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True, "verbs": ["get"]}]},
+        "/apis/example.com/v1": LEGACY,
+    }
+
+    async def old_server(request: web.Request) -> web.StreamResponse:
+        if request.path in answers:
+            return web.json_response(answers[request.path])
+        return web.Response(status=503, text="service unavailable")
+
+    async with server(old_server, ClusterSettings(attempts=1)) as cluster:
+        found = await cluster.discover()
+    assert [each.kind for each in found.resources] == ["Pod", "Widget"]
+    assert dict(found.failed) == {"broken.example.com/v1": "HTTP 503: service unavailable"}
+
+
+async def test_both_forms_agree_on_everything_the_real_server_serves(
+    control_plane: ControlPlane, cluster: HttpCluster
+) -> None:
+    found = await cluster.discover()
+    core, groups = [
+        encode(await asyncio.to_thread(control_plane.call, "GET", path)) for path in ("/api", "/apis")
+    ]
+    bodies = [
+        (version, encode(await asyncio.to_thread(control_plane.call, "GET", path_of(version))))
+        for version in group_versions(core, groups)
+    ]
+    assert described(legacy(bodies, {}).resources) == described(found.resources)
+
+
+def path_of(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+def described(resources: tuple[Resource, ...]) -> set[object]:
+    return {
+        (
+            each.api_version,
+            each.kind,
+            each.plural,
+            each.namespaced,
+            frozenset(each.verbs),
+            frozenset(each.subresources),
+        )
+        for each in resources
+    }

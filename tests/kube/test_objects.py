@@ -1,0 +1,53 @@
+"""Objects as typed metadata and raw bytes."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from trimtab.kube.objects import Metadata, OwnerReference, object_from, page_from
+from trimtab.resources.keys import ResourceKey
+
+OBJECT = b"""{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop",
+"uid":"u1","resourceVersion":"7","generation":2,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"},
+"annotations":null,"finalizers":["x"],"managedFields":[{"manager":"m"}],
+"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u0","controller":true}]},"spec":{"n":1}}"""
+
+
+def test_metadata_is_typed_and_the_rest_waits() -> None:
+    found = object_from(OBJECT)
+    owner = OwnerReference(api_version="v1", kind="ConfigMap", name="o", uid="u0", controller=True)
+    assert found.metadata == Metadata(
+        name="web",
+        namespace="shop",
+        uid="u1",
+        resource_version="7",
+        generation=2,
+        creation_timestamp="2026-01-01T00:00:00Z",
+        labels={"a": "b"},
+        finalizers=("x",),
+        owner_references=(owner,),
+    )
+    assert found.key == ResourceKey(group="apps", kind="Deployment", namespace="shop", name="web")
+    assert found.raw == OBJECT
+    assert found.manifest() == msgspec.json.decode(OBJECT)
+
+
+def test_a_page_tells_its_version_and_where_to_go_on() -> None:
+    metadata = b'{"resourceVersion":"9","continue":"abc","remainingItemCount":3}'
+    body = b'{"metadata":' + metadata + b',"items":[{"metadata":{}}]}'
+    page = page_from(body, api_version="v1", kind="Pod")
+    assert (page.resource_version, page.continue_token, page.remaining) == ("9", "abc", 3)
+    assert [each.kind for each in page.objects] == ["Pod"]
+
+
+@pytest.mark.parametrize("body", [b'{"items":null}', b'{"items":[]}', b"{}"])
+def test_an_empty_list_has_no_objects(body: bytes) -> None:
+    assert page_from(body, api_version="v1", kind="Pod").objects == ()
+
+
+def test_one_kept_object_does_not_keep_its_page() -> None:
+    body = b'{"items":[' + b",".join([OBJECT] * 50) + b"]}"
+    kept = page_from(body, api_version="v1", kind="Pod").objects[0]
+    assert len(kept.raw) == len(OBJECT)
+    assert type(kept.raw) is bytes

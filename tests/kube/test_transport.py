@@ -1,0 +1,317 @@
+"""How requests travel: deadlines, retries, bounds, and what a strange server cannot do to us."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeAlias
+
+import pytest
+from aiohttp import web
+
+from tests.kube.world import CONFIG_MAPS, TokenAccess, config_map
+from trimtab.errors import ClusterUnreachable, InvalidSpec, Throttled, TrimtabError, Unavailable
+from trimtab.kube.failures import ServerFailed, TooManyRequests, Unauthenticated
+from trimtab.kube.http import HttpCluster, connect
+from trimtab.kube.transport import is_worth_repeating, seconds_in, warnings_in
+from trimtab.settings import ClusterSettings
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+QUICK = ClusterSettings(request_timeout=timedelta(seconds=2), watch_silence=timedelta(milliseconds=300))
+
+
+@asynccontextmanager
+async def address_of(handler: Handler) -> AsyncIterator[str]:
+    """The address of a server that answers as the test wishes."""
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(application, shutdown_timeout=0, handler_cancellation=True)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def server(handler: Handler, settings: ClusterSettings = QUICK) -> AsyncIterator[HttpCluster]:
+    """A server that answers as the test wishes, and a client of it."""
+    async with address_of(handler) as address, connect(TokenAccess(address, "token"), settings) as cluster:
+        yield cluster
+
+
+class Answers:
+    """Answers in order, then an object for ever; remembers what was asked."""
+
+    def __init__(self, *answers: Handler) -> None:
+        self._answers = list(answers)
+        self.asked: list[str] = []
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.method)
+        if self._answers:
+            return await self._answers.pop(0)(request)
+        return web.json_response(config_map("a"))
+
+
+def refuses(code: int, message: str, headers: dict[str, str] | None = None) -> Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        body = {"kind": "Status", "status": "Failure", "message": message, "code": code}
+        return web.json_response(body, status=code, headers=headers)
+
+    return answer
+
+
+async def cuts(request: web.Request) -> web.StreamResponse:
+    """Hang up before a word is said."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def hangs(_: web.Request) -> web.StreamResponse:
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError("the future never comes")
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_server_that_asks_for_a_pause_is_asked_again_after_it(code: int) -> None:
+    answers = Answers(
+        refuses(code, "busy", {"Retry-After": "0"}), refuses(code, "busy", {"Retry-After": "0"})
+    )
+    async with server(answers.answer) as cluster:
+        assert (await cluster.create(CONFIG_MAPS, config_map("a"))).object.metadata.name == "a"
+    assert answers.asked == ["POST", "POST", "POST"]
+
+
+async def test_a_pause_longer_than_the_deadline_ends_with_the_servers_own_words() -> None:
+    answers = Answers(refuses(429, "slow down", {"Retry-After": "60"}))
+    async with server(answers.answer) as cluster:
+        with pytest.raises(TooManyRequests) as caught:
+            await cluster.get(CONFIG_MAPS, "a")
+    assert (caught.value.reason, caught.value.after) == ("slow down", 60.0)
+
+
+async def test_a_read_is_repeated_after_a_cut() -> None:
+    answers = Answers(cuts, refuses(500, "etcd leader changed"))
+    async with server(answers.answer) as cluster:
+        assert (await cluster.get(CONFIG_MAPS, "a")).metadata.name == "a"
+    assert set(answers.asked) == {"GET"}
+    assert len(answers.asked) >= 3
+
+
+async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_whether_it_was_done() -> None:
+    answers = Answers(cuts)
+    async with server(answers.answer) as cluster:
+        with pytest.raises(ClusterUnreachable, match="cut the connection"):
+            await cluster.create(CONFIG_MAPS, config_map("a"))
+    assert answers.asked == ["POST"]
+
+
+async def test_an_apply_is_repeated_after_a_cut_because_twice_is_the_same_as_once() -> None:
+    answers = Answers(cuts)
+    async with server(answers.answer) as cluster:
+        assert (await cluster.apply(CONFIG_MAPS, "a", config_map("a"))).object.metadata.name == "a"
+    assert answers.asked == ["PATCH", "PATCH"]
+
+
+async def test_tries_come_to_an_end() -> None:
+    answers = Answers(*[refuses(500, "broken")] * 9)
+    async with server(answers.answer, ClusterSettings(attempts=3)) as cluster:
+        with pytest.raises(ServerFailed, match="broken"):
+            await cluster.get(CONFIG_MAPS, "a")
+    assert answers.asked == ["GET"] * 3
+
+
+async def test_a_server_that_never_answers_is_given_up_at_the_deadline() -> None:
+    async with server(hangs, ClusterSettings(request_timeout=timedelta(milliseconds=100))) as cluster:
+        with pytest.raises(ClusterUnreachable, match=r"gave no answer within 0\.1 s"):
+            await cluster.get(CONFIG_MAPS, "a")
+
+
+async def test_a_silent_watch_is_taken_for_dead() -> None:
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        return await hangs(request)
+
+    async with server(silent) as cluster:
+        with pytest.raises(ClusterUnreachable, match="went silent"):
+            async with cluster.watch(CONFIG_MAPS, since="1") as events:
+                await anext(events)
+
+
+async def test_a_closed_port_is_unreachable_in_a_moment() -> None:
+    started = time.monotonic()
+    async with connect(TokenAccess("http://127.0.0.1:1", "token"), ClusterSettings(attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable) as caught:
+            await cluster.get(CONFIG_MAPS, "a")
+    assert str(caught.value) == (
+        "get ConfigMap a: http://127.0.0.1:1 cannot be reached: Connect call failed ('127.0.0.1', 1). "
+        "Check that the address is right and the server is up."
+    )
+    assert time.monotonic() - started < 1
+
+
+async def test_an_answer_larger_than_the_limit_is_refused() -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b" " * 65536)
+
+    async with server(endless, ClusterSettings(answer_limit=1 << 20, attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable, match="more than 1 MiB"):
+            await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="never ends"):
+            async with cluster.watch(CONFIG_MAPS, since="1") as events:
+                await anext(events)
+
+
+async def test_a_page_that_is_no_kubernetes_api_is_said_to_be_none() -> None:
+    async def portal(_: web.Request) -> web.StreamResponse:
+        return web.Response(text="<html>Please log in</html>", content_type="text/html")
+
+    async with server(portal, ClusterSettings(attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            await cluster.discover()
+
+
+async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong() -> None:
+    answers = Answers(refuses(307, "elsewhere", {"Location": "http://169.254.169.254/"}))
+    async with server(answers.answer) as cluster:
+        with pytest.raises(Exception, match="elsewhere"):
+            await cluster.get(CONFIG_MAPS, "a")
+    assert answers.asked == ["GET"]
+
+
+async def test_no_more_requests_are_under_way_than_allowed() -> None:
+    under_way, most = 0, 0
+
+    async def counts(_: web.Request) -> web.StreamResponse:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return web.json_response(config_map("a"))
+
+    async with server(counts, ClusterSettings(concurrency=3)) as cluster, asyncio.TaskGroup() as room:
+        for _ in range(20):
+            room.create_task(cluster.get(CONFIG_MAPS, "a"))
+    assert most == 3
+
+
+async def test_fifty_watches_do_not_starve_a_request() -> None:
+    async def watches_hang(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return web.json_response(config_map("a"))
+        response = web.StreamResponse()
+        await response.prepare(request)
+        return await hangs(request)
+
+    async def watch(cluster: HttpCluster, opened: asyncio.Semaphore) -> None:
+        async with cluster.watch(CONFIG_MAPS, since="1"):
+            opened.release()
+            await asyncio.get_running_loop().create_future()
+
+    patient = ClusterSettings(concurrency=1)
+    async with server(watches_hang, patient) as cluster, asyncio.TaskGroup() as room:
+        opened = asyncio.Semaphore(0)
+        watching = [room.create_task(watch(cluster, opened)) for _ in range(50)]
+        for _ in watching:
+            await opened.acquire()
+        assert (await cluster.get(CONFIG_MAPS, "a")).metadata.name == "a"
+        for each in watching:
+            each.cancel()
+
+
+class RefreshingAccess(TokenAccess):
+    """A token that is exchanged when the server refuses it."""
+
+    async def rejected(self, sent: Mapping[str, str] | None = None) -> bool:
+        fresh = self.token == "old"
+        self.token = "new"
+        return fresh
+
+
+async def test_refused_credentials_are_refreshed_and_tried_once_more() -> None:
+    tokens = []
+
+    async def knows_only_new(request: web.Request) -> web.StreamResponse:
+        tokens.append(request.headers["Authorization"])
+        if tokens[-1] == "Bearer new":
+            return web.json_response(config_map("a"))
+        return await refuses(401, "Unauthorized")(request)
+
+    async with address_of(knows_only_new) as address:
+        async with connect(RefreshingAccess(address, "old"), QUICK) as refreshing:
+            assert (await refreshing.get(CONFIG_MAPS, "a")).metadata.name == "a"
+        assert tokens == ["Bearer old", "Bearer new"]
+        async with connect(TokenAccess(address, "old"), QUICK) as stubborn:
+            with pytest.raises(Unauthenticated):
+                await stubborn.get(CONFIG_MAPS, "a")
+
+
+async def test_an_event_cut_short_is_never_told() -> None:
+    async def cut_short(request: web.Request) -> web.StreamResponse:
+        whole = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"2"}}}\n'
+        return web.Response(body=whole + b'{"type":"MODIFIED","obj')
+
+    async with server(cut_short) as cluster, cluster.watch(CONFIG_MAPS, since="1") as events:
+        assert (await anext(events)).object.metadata.name == "a"
+        with pytest.raises(ClusterUnreachable, match="cut the connection"):
+            await anext(events)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"not json",
+        b'{"type":"ADDED"}',
+        b'{"type":"STRANGE","object":{}}',
+        b'{"type":"ADDED","object":{"metadata":"text"}}',
+        b'{"type":"ERROR","object":[]}',
+        b"",
+    ],
+)
+async def test_a_watch_frame_that_makes_no_sense_is_the_servers_failure(line: bytes) -> None:
+    async def nonsense(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=line + b"\n")
+
+    async with server(nonsense) as cluster, cluster.watch(CONFIG_MAPS, since="1") as events:
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            await anext(events)
+
+
+@pytest.mark.parametrize(
+    ("error", "repeatable", "worth"),
+    [
+        (Throttled("s", "r", after=7), False, True),
+        (Unavailable("s", "r"), True, True),
+        (Unavailable("s", "r"), False, False),
+        (InvalidSpec("s", "r"), True, False),
+    ],
+)
+def test_what_is_worth_repeating(error: TrimtabError, *, repeatable: bool, worth: bool) -> None:
+    assert is_worth_repeating(error, repeatable=repeatable) is worth
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), ("0", 0.0), ("", None), ("Wed, 21 Oct", None)])
+def test_retry_after_is_read_in_seconds(header: str, seconds: float | None) -> None:
+    assert seconds_in(header) == seconds
+
+
+def test_warning_headers_are_read_without_their_quotes() -> None:
+    assert warnings_in(['299 - "unknown field \\"spec.foo\\""', '299 - "back\\\\slash"']) == (
+        'unknown field "spec.foo"',
+        "back\\slash",
+    )
