@@ -263,13 +263,13 @@ class _Worker:
 
     async def greet(self) -> None:
         """Wait until it has started; if it cannot, say what it said about that."""
-        said = await self._process.stderr.read() if self._process.stderr else b""
         try:
             await self._receive("a worker process")
         except (ConnectionError, asyncio.IncompleteReadError) as gone:
             self.kill()
             crash = WorkerCrashed("a worker process", f"it {_end(await self.gone())} before it was ready")
-            crash.add_note(said.decode(errors="replace"))
+            if self._process.stderr is not None:
+                crash.add_note((await self._process.stderr.read()).decode(errors="replace"))
             raise crash from gone
 
     async def call(self, name: str, payload: bytes) -> bytes | Raised:
