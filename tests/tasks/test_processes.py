@@ -361,6 +361,20 @@ async def test_closing_kills_every_worker_and_fails_what_runs_and_waits(ear: Ear
     assert pool.snapshot().workers == ()
 
 
+@pytest.mark.parametrize("turns", range(0, 12, 2))
+async def test_closing_while_a_worker_starts_leaves_none_behind(turns: int) -> None:
+    pool = WorkerProcesses(PoolPolicy(size=1))
+    async with asyncio.TaskGroup() as group:
+        job = group.create_task(outcome(pool, jobs.shout, b"", A_MINUTE))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await pool.close()
+    error = job.result()
+    assert isinstance(error, Unavailable)
+    assert error.reason == "its pool of worker processes is closed"
+    assert pool.snapshot().workers == ()
+
+
 OWNER = """
 import asyncio, sys
 from datetime import timedelta

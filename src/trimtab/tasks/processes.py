@@ -187,6 +187,8 @@ class WorkerProcesses:
     async def _answer(self, slot: _Slot, name: str, payload: bytes, deadline: timedelta) -> bytes | Raised:
         try:
             worker = await self._worker_in(slot)
+            if self._closed:  # while the worker started
+                raise _closed(name)
             slot.begin(name, self._clock.now())
             async with time_limit(deadline, clock=self._clock, subject=f"job {name}"):
                 answer = await worker.call(name, payload)
