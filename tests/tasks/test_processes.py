@@ -327,18 +327,20 @@ async def test_cancelling_the_caller_kills_the_job(pool: WorkerProcesses, ear: E
     assert await pool.run(jobs.shout, b"on", deadline=A_MINUTE) == b"ON"
 
 
-async def test_cancelling_a_caller_who_waits_for_a_worker_costs_no_worker(ear: Ear) -> None:
+async def test_cancelling_a_caller_who_waits_for_a_worker_costs_no_worker_at_whichever_turn(ear: Ear) -> None:
     async with WorkerProcesses(PoolPolicy(size=1)) as pool, asyncio.TaskGroup() as group:
-        busy = group.create_task(pool.run(jobs.tell_and_hang, str(ear.path).encode(), deadline=A_MINUTE))
-        await ear.number()
-        waiting = [group.create_task(pool.run(jobs.shout, b"waited", deadline=A_MINUTE)) for _ in range(3)]
-        await a_few_turns()
-        assert pool.snapshot().queued == 3
-        waiting[0].cancel()
-        busy.cancel()
-        waiting[1].cancel()
-        assert await waiting[2] == b"WAITED"
-        assert pool.snapshot().queued == 0
+        for turns in range(7):
+            busy = group.create_task(pool.run(jobs.tell_and_hang, str(ear.path).encode(), deadline=A_MINUTE))
+            await ear.number()
+            waiting = group.create_task(pool.run(jobs.shout, b"", deadline=A_MINUTE))
+            await a_few_turns()
+            busy.cancel()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            waiting.cancel()
+            async with asyncio.timeout(60):
+                assert await pool.run(jobs.shout, b"on", deadline=A_MINUTE) == b"ON"
+            assert pool.snapshot().queued == 0
 
 
 async def test_closing_kills_every_worker_and_fails_what_runs_and_waits(ear: Ear) -> None:
@@ -356,6 +358,20 @@ async def test_closing_kills_every_worker_and_fails_what_runs_and_waits(ear: Ear
         assert isinstance(error, Unavailable)
         assert error.reason == "its pool of worker processes is closed"
     assert isinstance(await outcome(pool, jobs.shout, b"", A_MINUTE), Unavailable)
+    assert pool.snapshot().workers == ()
+
+
+@pytest.mark.parametrize("turns", range(0, 12, 2))
+async def test_closing_while_a_worker_starts_leaves_none_behind(turns: int) -> None:
+    pool = WorkerProcesses(PoolPolicy(size=1))
+    async with asyncio.TaskGroup() as group:
+        job = group.create_task(outcome(pool, jobs.shout, b"", A_MINUTE))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await pool.close()
+    error = job.result()
+    assert isinstance(error, Unavailable)
+    assert error.reason == "its pool of worker processes is closed"
     assert pool.snapshot().workers == ()
 
 

@@ -187,6 +187,8 @@ class WorkerProcesses:
     async def _answer(self, slot: _Slot, name: str, payload: bytes, deadline: timedelta) -> bytes | Raised:
         try:
             worker = await self._worker_in(slot)
+            if self._closed:  # while the worker started
+                raise _closed(name)
             slot.begin(name, self._clock.now())
             async with time_limit(deadline, clock=self._clock, subject=f"job {name}"):
                 answer = await worker.call(name, payload)
@@ -263,13 +265,13 @@ class _Worker:
 
     async def greet(self) -> None:
         """Wait until it has started; if it cannot, say what it said about that."""
-        said = await self._process.stderr.read() if self._process.stderr else b""
         try:
             await self._receive("a worker process")
         except (ConnectionError, asyncio.IncompleteReadError) as gone:
             self.kill()
             crash = WorkerCrashed("a worker process", f"it {_end(await self.gone())} before it was ready")
-            crash.add_note(said.decode(errors="replace"))
+            if self._process.stderr is not None:
+                crash.add_note((await self._process.stderr.read()).decode(errors="replace"))
             raise crash from gone
 
     async def call(self, name: str, payload: bytes) -> bytes | Raised:

@@ -135,6 +135,7 @@ class Schedule(Generic[K]):
             case _Place.RUN:
                 item.again = due if item.again is None else min(item.again, due)
             case _Place.TIMERS:
+                # A hold is never cut short: its end is the item's due time, and nothing is earlier.
                 if max(due, item.held_until) < item.due:
                     self._put(item, due, now)
             case _Place.NOWHERE:
@@ -272,11 +273,11 @@ class Schedule(Generic[K]):
         item.failures, item.failing_since = 0, None
 
     def _put(self, item: _Item[K], due: float, now: float) -> None:
-        """Queue the item if it is due, else have it wait; a hold is never cut short."""
-        item.due = max(due, item.held_until)
-        if item.due > now:
+        """Queue the item if it is due, else have it wait."""
+        item.due = due
+        if due > now:
             self._move(item, _Place.TIMERS, now)
-            self._timers.set(item, item.due)
+            self._timers.set(item, due)
             return
         self._timers.forget(item)
         self._move(item, _Place.QUEUE, now)
