@@ -20,9 +20,10 @@ def main() -> None:
     owner, user, *argv = sys.argv[1:]
     if user:
         # First the identity, then the signal: a change of identity makes the kernel forget the signal.
+        uid, gid = map(int, user.split(":"))
         os.setgroups([])
-        os.setgid(int(user))
-        os.setuid(int(user))
+        os.setgid(gid)
+        os.setuid(uid)
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
         sys.exit("leash: the kernel refuses PR_SET_PDEATHSIG")
     if os.getppid() != int(owner):
