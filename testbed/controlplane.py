@@ -240,10 +240,9 @@ class ControlPlane:
 
         With the watch cache on, the API server may still answer from its memory what etcd has forgotten.
         """
-        for _ in range(
-            2
-        ):  # a watch from the newest revision asks for the one after it: leave that behind, too
-            answer = self._etcd_call("/v3/kv/put", {"key": COMPACTION_KEY, "value": ""})
+        # A watch from the newest revision asks for the one after it: two writes leave that behind, too.
+        self._etcd_call("/v3/kv/put", {"key": COMPACTION_KEY, "value": ""})
+        answer = self._etcd_call("/v3/kv/put", {"key": COMPACTION_KEY, "value": ""})
         revision = int(answer["header"]["revision"])
         self._etcd_call("/v3/kv/compaction", {"revision": revision, "physical": True})
         return revision
