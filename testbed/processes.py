@@ -26,12 +26,12 @@ POLL_SECONDS = 0.03
 _STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="testbed-starter")
 
 
-def leashed(argv: Sequence[str], user: str = "") -> list[str]:
+def leashed(argv: Sequence[str], user: str = "", hold: str = "") -> list[str]:
     """The command line that runs a program so that it dies with the calling thread and process.
 
-    `user` is empty or `uid:gid`, for programs that refuse to run as root.
+    `user` is empty or `uid:gid`, for programs that refuse to run as root; `hold` is explained there.
     """
-    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), user, *argv]
+    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), user, hold, *argv]
 
 
 class Process:
@@ -75,16 +75,22 @@ class Process:
         self._popen = _STARTER.submit(self._spawn).result()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                leashed(self.argv, self._user),
-                cwd=self.folder,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal is for the owner, who then stops its parts
-            )
+        """Start the program and wait until it is on its leash: a signal sent earlier could be its last."""
+        taken_over, hold = os.pipe()
+        with self.log.open("ab") as log, os.fdopen(taken_over) as waiting:
+            with os.fdopen(hold) as held:
+                popen = subprocess.Popen(
+                    leashed(self.argv, self._user, str(held.fileno())),
+                    cwd=self.folder,
+                    env=self._env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C in the terminal is for the owner, who stops its parts
+                    pass_fds=[held.fileno()],
+                )
+            waiting.read()
+            return popen
 
     def wait_until(self, ready: Callable[[], bool], *, what: str, limit: float = 60) -> None:
         """Wait until a question is answered with yes; the program's death or the limit ends the waiting."""
