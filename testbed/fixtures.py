@@ -200,6 +200,8 @@ class ControlPlanes:
 @pytest.fixture
 def control_planes(parts: Parts) -> Iterator[ControlPlanes]:
     """Private control planes: `plane = control_planes.start(watch_cache=False)`."""
+    for name in CONTROL_PLANE:
+        parts.program(name)
     planes = ControlPlanes(parts)
     yield planes
     planes.stop()

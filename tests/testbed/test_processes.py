@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.fixtures import ControlPlanes
 from testbed.problems import PartFailed
 from testbed.processes import Port, Process
 
@@ -98,7 +99,7 @@ def dies_with(owner_code: tuple[subprocess.Popen[str], Owned]) -> tuple[bool, bo
 
 
 def test_the_whole_control_plane_dies_with_its_killed_owner(
-    control_planes: object, owner: Callable[[str], tuple[subprocess.Popen[str], Owned]]
+    control_planes: ControlPlanes, owner: Callable[[str], tuple[subprocess.Popen[str], Owned]]
 ) -> None:
     assert dies_with(owner(CONTROL_PLANE)) == (True, True)
 
