@@ -14,15 +14,18 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from testbed.builds import CONTROL_PLANE, Builder
 from testbed.controlplane import ControlPlane, User
-from testbed.gitserver import GitServer, HttpRepository, SshRepository
 from testbed.postgres import Database, Postgres
 from testbed.problems import PartMissing
 from trimtab.errors import TrimtabError
+
+if TYPE_CHECKING:  # its libraries take a third of a second to import, and most runs do not need them
+    from testbed.gitserver import GitServer, HttpRepository, SshRepository
 
 REQUIRE = "TRIMTAB_REQUIRE_REAL"
 SKIPPED = "real part missing: "
@@ -236,6 +239,8 @@ def postgres(postgres_server: Postgres) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def git_server() -> Iterator[GitServer]:
     """The Git server that tests share; most want `git_http` or `git_ssh`, a repository of their own."""
+    from testbed.gitserver import GitServer
+
     with missing_parts_skip():
         server = GitServer()
     with server:

