@@ -30,8 +30,6 @@ if TYPE_CHECKING:  # its libraries take a third of a second to import, and most 
 REQUIRE = "TRIMTAB_REQUIRE_REAL"
 SKIPPED = "real part missing: "
 NEEDS: dict[str, tuple[str, ...]] = {
-    "control_plane": CONTROL_PLANE,
-    "control_planes": CONTROL_PLANE,
     "kubectl": ("kubectl",),
     "kustomize": ("kustomize",),
     "helm": ("helm",),
@@ -97,8 +95,16 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Build what the chosen tests need before any of them starts its clock."""
     if session.config.option.collectonly:
         return
-    wanted = {fixture for item in session.items for fixture in _fixtures_of(item)}
-    session.config.stash[PARTS].prepare({name for fixture in wanted for name in NEEDS.get(fixture, ())})
+    wanted = {name for item in session.items for name in _programs_for(item)}
+    session.config.stash[PARTS].prepare(wanted)
+
+
+def _programs_for(item: pytest.Item) -> Iterator[str]:
+    """What a test needs, by its fixtures and by being marked `real`."""
+    if item.get_closest_marker("real"):
+        yield from CONTROL_PLANE
+    for fixture in _fixtures_of(item):
+        yield from NEEDS.get(fixture, ())
 
 
 def _fixtures_of(item: pytest.Item) -> Sequence[str]:

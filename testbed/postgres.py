@@ -189,7 +189,8 @@ def copy_of(installed: Path, folder: Path) -> Path:
     """Copy an installation with its libraries, which lie beside the wheel's package and must stay there."""
     package = installed.parent
     libraries = package.with_name(f"{package.name}.libs")
-    shutil.copytree(installed, folder / package.name / installed.name, symlinks=True)
+    unneeded = shutil.ignore_patterns("include", "pgxs")  # for building extensions; most of the files
+    shutil.copytree(installed, folder / package.name / installed.name, symlinks=True, ignore=unneeded)
     shutil.copytree(libraries, folder / libraries.name)
     return folder / package.name / installed.name
 
