@@ -7,17 +7,19 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from testbed.builds import CONTROL_PLANE, PROGRAMS, Builder
 from testbed.controlplane import ControlPlane
 from testbed.folders import cache_folder
-from testbed.gitserver import GitServer
 from testbed.postgres import Postgres, installation
 from testbed.registry import end, registered, running
 from trimtab.errors import TrimtabError
+
+if TYPE_CHECKING:  # slow to import, and only `up --git` needs it
+    from testbed.gitserver import GitServer
 
 
 def registry_folder() -> Path:
@@ -76,6 +78,8 @@ def up(*, nodes: int, controllers: bool, postgres: bool, git: bool) -> None:
         if postgres:
             offers["postgres"] = stack.enter_context(Postgres()).create_database().url
         if git:
+            from testbed.gitserver import GitServer
+
             offers |= _git_offers(stack.enter_context(GitServer()))
         stack.enter_context(registered(registry_folder(), offers))
         _print(offers)

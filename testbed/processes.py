@@ -77,8 +77,8 @@ class Process:
     def _spawn(self) -> subprocess.Popen[bytes]:
         """Start the program and wait until it is on its leash: a signal sent earlier could be its last."""
         taken_over, hold = os.pipe()
-        with self.log.open("ab") as log, os.fdopen(taken_over) as waiting:
-            with os.fdopen(hold) as held:
+        with self.log.open("ab") as log, os.fdopen(taken_over, "rb") as waiting:
+            with os.fdopen(hold, "wb") as held:
                 popen = subprocess.Popen(
                     leashed(self.argv, self._user, str(held.fileno())),
                     cwd=self.folder,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.fixtures import closing_line
+from testbed.gitserver import program
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
@@ -24,15 +25,20 @@ def test_needs_its_own(control_planes):
 
 def test_needs_helm(helm):
     raise AssertionError("never reached")
+
+def test_needs_ssh(git_ssh):
+    raise AssertionError("never reached")
 """
 
 
 @pytest.fixture
 def bare_run(tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    """A folder with tests, and an environment with neither programs nor a filled cache."""
+    """A folder with tests, and an environment with no program but git, and an empty cache."""
     (tmp_path / "test_them.py").write_text(TESTS)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(program("git"))
     environment = {
-        "PATH": str(tmp_path / "nothing"),
+        "PATH": str(tmp_path / "bin"),
         "PYTHONPATH": str(ROOT),
         "HOME": str(tmp_path),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
@@ -51,12 +57,12 @@ def test_without_go_tests_are_skipped_and_one_line_says_how_many_and_why(
 ) -> None:
     folder, environment = bare_run
     done = run_pytest(folder, environment)
-    assert (done.returncode, "1 passed, 3 skipped" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "1 passed, 4 skipped" in done.stdout) == (0, True), done.stdout
     lines = [line for line in done.stdout.splitlines() if line.startswith("testbed: ")]
     assert len(lines) == 1
-    assert re.search(
-        r"3 tests skipped for want of real parts: 2 because .*no `go` on PATH.*Install Go", lines[0]
-    )
+    assert lines[0].startswith("testbed: 4 tests skipped for want of real parts: 2 because etcd ")
+    assert "there is no `go` on PATH. Install Go" in lines[0]
+    assert "1 because ssh: there is none on PATH. Install your system's package `openssh-client`." in lines[0]
 
 
 def test_where_real_parts_are_required_their_absence_is_a_failure(
@@ -64,7 +70,7 @@ def test_where_real_parts_are_required_their_absence_is_a_failure(
 ) -> None:
     folder, environment = bare_run
     done = run_pytest(folder, {**environment, "TRIMTAB_REQUIRE_REAL": "1"})
-    assert (done.returncode, "1 passed, 3 errors" in done.stdout) == (1, True), done.stdout
+    assert (done.returncode, "1 passed, 4 errors" in done.stdout) == (1, True), done.stdout
     assert "Install Go" in done.stdout
 
 
