@@ -153,7 +153,7 @@ class Builder:
     ) -> None:
         self.cache = cache or cache_folder()
         self._sources = sources
-        self._go = go or shutil.which("go")
+        self._go = shutil.which("go") if go is None else go
         self._say = say
 
     def version(self, name: str) -> str:

@@ -6,6 +6,7 @@ Pods never run: KWOK only plays the kubelets, which is enough for rollouts to be
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
@@ -14,19 +15,19 @@ import ssl
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from msgspec import Struct
 
 from testbed.builds import CONTROL_PLANE, Builder
 from testbed.certificates import Authority, KeyPair, signing_keys
-from testbed.folders import RunFolder
+from testbed.part import Part
 from testbed.problems import PartFailed
-from testbed.processes import Port, Process
+from testbed.processes import Process
 
 START_LIMIT = 90.0  # seconds; a warm start takes about three, a busy machine many more
 CALL_LIMIT = 10.0
+COMPACTION_KEY = base64.b64encode(b"testbed/compaction").decode()  # outside of what the API server looks at
 SMALLEST = ("etcd", "kube-apiserver", "kubectl")
 
 
@@ -49,7 +50,7 @@ READERS_MAY_VIEW = {
 }
 
 
-class ControlPlane:
+class ControlPlane(Part):
     """One control plane: start it with `start`, reach it with `kubeconfig`, disturb it by its processes."""
 
     def __init__(
@@ -69,10 +70,9 @@ class ControlPlane:
         self._programs = {
             name: builder.program(name) for name in (*SMALLEST, *(CONTROL_PLANE if controllers else ()))
         }
-        self._run = RunFolder("cp")
-        self.folder = self._run.path
+        super().__init__("cp")
         self._authority = Authority(self.folder / "certs")
-        self._etcd_port, self._peer_port, self._api_port = Port(), Port(), Port()
+        self._etcd_port, self._peer_port, self.port = (self._reserve_port() for _ in range(3))
         self.users = (ADMIN, READER, NOBODY, *users)
         self._tokens = {user.name: secrets.token_hex(16) for user in self.users}
         self._write_tokens()
@@ -87,16 +87,7 @@ class ControlPlane:
 
     # -- life ---------------------------------------------------------------------------------------------
 
-    def start(self) -> Self:
-        """Start all wanted processes and return when the API server is ready (and nodes are, if wanted)."""
-        try:
-            self._start()
-        except BaseException:
-            self._end_processes()  # the folder stays, for its logs
-            raise
-        return self
-
-    def _start(self) -> None:
+    def _bring_up(self) -> None:
         self.etcd.start()
         self.wait_for_etcd()
         self.apiserver.start()
@@ -113,25 +104,6 @@ class ControlPlane:
         """All processes that this control plane is made of."""
         few = (self.etcd, self.apiserver)
         return (*few, self.controller_manager, self.scheduler, self.kwok) if self._controllers else few
-
-    def stop(self) -> None:
-        """End everything at once and remove the run folder; data is not kept."""
-        self._end_processes()
-        self._run.remove()
-
-    def _end_processes(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()
-        for port in (self._etcd_port, self._peer_port, self._api_port):
-            port.release()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def wait_for_etcd(self, limit: float = START_LIMIT) -> None:
         """Return when etcd answers."""
@@ -162,12 +134,7 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """Where the API server listens."""
-        return f"https://127.0.0.1:{self._api_port.number}"
-
-    @property
-    def port(self) -> int:
-        """The API server's port, for proxies in between."""
-        return self._api_port.number
+        return f"https://127.0.0.1:{self.port}"
 
     @property
     def ca_file(self) -> Path:
@@ -234,13 +201,19 @@ class ControlPlane:
     # -- disturbing it ------------------------------------------------------------------------------------
 
     def compact(self) -> int:
-        """Compact etcd up to its newest revision and return that: whatever older states ask for is gone."""
-        revision = int(self._etcd_call("/v3/maintenance/status", {})["header"]["revision"])
+        """Compact etcd so that every state read before is gone; returns the oldest revision that remains.
+
+        With the watch cache on, the API server may still answer from its memory what etcd has forgotten.
+        """
+        # A watch from the newest revision asks for the one after it: two writes leave that behind, too.
+        self._etcd_call("/v3/kv/put", {"key": COMPACTION_KEY, "value": ""})
+        answer = self._etcd_call("/v3/kv/put", {"key": COMPACTION_KEY, "value": ""})
+        revision = int(answer["header"]["revision"])
         self._etcd_call("/v3/kv/compaction", {"revision": revision, "physical": True})
         return revision
 
     def _etcd_call(self, path: str, body: Any) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port.number, timeout=CALL_LIMIT)
+        connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=CALL_LIMIT)
         with contextlib.closing(connection):
             connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -291,11 +264,10 @@ class ControlPlane:
         _write_private(self.folder / "tokens.csv", "".join(lines))
 
     def _etcd_flags(self) -> list[str]:
-        client, peer = (f"http://127.0.0.1:{port.number}" for port in (self._etcd_port, self._peer_port))
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, self._peer_port))
         return [
             f"--data-dir={self.folder / 'etcd'}",
             "--unsafe-no-fsync",  # the data need not outlive the machine
-            "--socket-reuse-port",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",
@@ -308,12 +280,11 @@ class ControlPlane:
     def _apiserver_flags(self, *, watch_cache: bool) -> list[str]:
         server, tokens = self._authority.server("kube-apiserver"), signing_keys(self.folder / "certs")
         return [
-            f"--etcd-servers=http://127.0.0.1:{self._etcd_port.number}",
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
             "--etcd-compaction-interval=0",  # tests compact when they want to
             f"--watch-cache={str(watch_cache).lower()}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
-            "--permit-port-sharing",
             f"--tls-cert-file={server.certificate}",
             f"--tls-private-key-file={server.key}",
             f"--client-ca-file={self.ca_file}",

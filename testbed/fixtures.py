@@ -7,25 +7,29 @@ Programs are built before the first test starts, so that no test's time limit pa
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from testbed.builds import CONTROL_PLANE, Builder
 from testbed.controlplane import ControlPlane, User
+from testbed.postgres import Database, Postgres
 from testbed.problems import PartMissing
 from trimtab.errors import TrimtabError
+
+if TYPE_CHECKING:  # its libraries take a third of a second to import, and most runs do not need them
+    from testbed.gitserver import GitServer, HttpRepository, SshRepository
 
 REQUIRE = "TRIMTAB_REQUIRE_REAL"
 SKIPPED = "real part missing: "
 NEEDS: dict[str, tuple[str, ...]] = {
-    "control_plane": CONTROL_PLANE,
-    "control_planes": CONTROL_PLANE,
     "kubectl": ("kubectl",),
     "kustomize": ("kustomize",),
     "helm": ("helm",),
@@ -49,26 +53,26 @@ class Parts(Builder):
 
     def program(self, name: str) -> Path:
         """A pinned program, or the end of this test."""
-        if name in self._failed:
-            return _give_up(self._failed[name])
-        try:
+        with missing_parts_skip():
+            if name in self._failed:
+                raise self._failed[name]
             return super().program(name)
-        except PartMissing as exc:
-            return _give_up(exc)
 
     def tool(self, name: str) -> Path:
         """One of our own Go tools, or the end of this test."""
-        try:
+        with missing_parts_skip():
             return super().tool(name)
-        except PartMissing as exc:
-            return _give_up(exc)
 
 
-def _give_up(error: TrimtabError) -> Path:
-    """Skip the test for a part that is missing; fail it for everything else, or where parts are required."""
-    if isinstance(error, PartMissing) and os.environ.get(REQUIRE) != "1":
-        pytest.skip(f"{SKIPPED}{error}")
-    pytest.fail(str(error), pytrace=False)
+@contextlib.contextmanager
+def missing_parts_skip() -> Iterator[None]:
+    """Skip the test for a part that is missing, or fail it where real parts are required."""
+    try:
+        yield
+    except PartMissing as exc:
+        if os.environ.get(REQUIRE) == "1":
+            pytest.fail(str(exc), pytrace=False)
+        pytest.skip(f"{SKIPPED}{exc}")
 
 
 PARTS = pytest.StashKey[Parts]()
@@ -91,8 +95,16 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Build what the chosen tests need before any of them starts its clock."""
     if session.config.option.collectonly:
         return
-    wanted = {fixture for item in session.items for fixture in _fixtures_of(item)}
-    session.config.stash[PARTS].prepare({name for fixture in wanted for name in NEEDS.get(fixture, ())})
+    wanted = {name for item in session.items for name in _programs_for(item)}
+    session.config.stash[PARTS].prepare(wanted)
+
+
+def _programs_for(item: pytest.Item) -> Iterator[str]:
+    """What a test needs, by its fixtures and by being marked `real`."""
+    if item.get_closest_marker("real"):
+        yield from CONTROL_PLANE
+    for fixture in _fixtures_of(item):
+        yield from NEEDS.get(fixture, ())
 
 
 def _fixtures_of(item: pytest.Item) -> Sequence[str]:
@@ -197,6 +209,8 @@ class ControlPlanes:
 @pytest.fixture
 def control_planes(parts: Parts) -> Iterator[ControlPlanes]:
     """Private control planes: `plane = control_planes.start(watch_cache=False)`."""
+    for name in CONTROL_PLANE:
+        parts.program(name)
     planes = ControlPlanes(parts)
     yield planes
     planes.stop()
@@ -209,3 +223,44 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     control_plane.add_namespace(name)
     yield name
     control_plane.call("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """The PostgreSQL server that tests share; most want `postgres`, a database of their own."""
+    with missing_parts_skip():
+        server = Postgres()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: Postgres) -> Iterator[Database]:
+    """A fresh database, owned by a role of its own."""
+    database = postgres_server.create_database()
+    yield database
+    postgres_server.drop_database(database)
+
+
+@pytest.fixture(scope="session")
+def git_server() -> Iterator[GitServer]:
+    """The Git server that tests share; most want `git_http` or `git_ssh`, a repository of their own."""
+    from testbed.gitserver import GitServer
+
+    with missing_parts_skip():
+        server = GitServer()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def git_http(git_server: GitServer) -> HttpRepository:
+    """A fresh bare repository behind smart HTTP and HTTPS with a password."""
+    return git_server.over_http(git_server.create_repository())
+
+
+@pytest.fixture
+def git_ssh(git_server: GitServer) -> SshRepository:
+    """A fresh bare repository behind SSH with a key."""
+    with missing_parts_skip():
+        return git_server.over_ssh(git_server.create_repository())

@@ -26,17 +26,22 @@ def cache_folder() -> Path:
 class RunFolder:
     """A private folder for one run, removed by `remove` or, after its owner's death, by a later run."""
 
-    def __init__(self, purpose: str) -> None:
+    def __init__(self, purpose: str, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
         prefix = f"trimtab-{os.getuid()}-"
-        _sweep(Path(tempfile.gettempdir()), prefix)
+        _sweep(parent, prefix)
         # The path stays short: PostgreSQL's socket must fit into 107 characters.
-        self.path = Path(tempfile.mkdtemp(prefix=f"{prefix}{purpose}-"))
+        self.path = Path(tempfile.mkdtemp(prefix=f"{prefix}{purpose}-", dir=parent))
         self._lock = (self.path / _LOCK).open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
+    def leave(self) -> None:
+        """Give the folder up but keep it; a later run sweeps it."""
+        self._lock.close()
+
     def remove(self) -> None:
         """Delete the folder and everything in it."""
-        self._lock.close()
+        self.leave()
         shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -1,6 +1,8 @@
 """Becomes another program that dies when its owner dies, even by `kill -9`.
 
-Run as a file by `testbed.processes`, never imported: `python -I -S leash.py OWNER USER PROGRAM ARGS...`.
+Run as a file by `testbed.processes`, never imported: `python -I -S leash.py OWNER USER HOLD PROGRAM ARGS...`.
+HOLD is a descriptor that closes when the program takes over, or empty: who holds its other end knows then
+that the leash is on and the program may be signalled.
 The kernel sends the death signal when the thread that started us ends, so the owner starts long-lived
 programs from a thread that lives as long as the owner itself.
 """
@@ -17,12 +19,15 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Drop rights if asked to, ask the kernel for the death signal, become the program."""
-    owner, user, *argv = sys.argv[1:]
+    owner, user, hold, *argv = sys.argv[1:]
+    if hold:
+        os.set_inheritable(int(hold), False)
     if user:
         # First the identity, then the signal: a change of identity makes the kernel forget the signal.
+        uid, gid = map(int, user.split(":"))
         os.setgroups([])
-        os.setgid(int(user))
-        os.setuid(int(user))
+        os.setgid(gid)
+        os.setuid(uid)
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
         sys.exit("leash: the kernel refuses PR_SET_PDEATHSIG")
     if os.getppid() != int(owner):

@@ -6,7 +6,6 @@ A `Port` is reserved for as long as it is held, also while its program is down.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -27,10 +26,12 @@ POLL_SECONDS = 0.03
 _STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="testbed-starter")
 
 
-def leashed(argv: Sequence[str], user: int | None = None) -> list[str]:
-    """The command line that runs a program so that it dies with the calling thread and process."""
-    identity = "" if user is None else str(user)
-    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), identity, *argv]
+def leashed(argv: Sequence[str], user: str = "", hold: str = "") -> list[str]:
+    """The command line that runs a program so that it dies with the calling thread and process.
+
+    `user` is empty or `uid:gid`, for programs that refuse to run as root; `hold` is explained there.
+    """
+    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), user, hold, *argv]
 
 
 class Process:
@@ -43,7 +44,8 @@ class Process:
         *,
         folder: Path,
         env: Mapping[str, str] | None = None,
-        user: int | None = None,
+        user: str = "",
+        stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
         self.name = name
         self.argv = list(argv)
@@ -51,6 +53,7 @@ class Process:
         self.log = folder / f"{name}.log"
         self._env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), **(env or {})}
         self._user = user
+        self._stop_signal = stop_signal
         self._popen: subprocess.Popen[bytes] | None = None
 
     @property
@@ -72,16 +75,22 @@ class Process:
         self._popen = _STARTER.submit(self._spawn).result()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                leashed(self.argv, self._user),
-                cwd=self.folder,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal is for the owner, who then stops its parts
-            )
+        """Start the program and wait until it is on its leash: a signal sent earlier could be its last."""
+        taken_over, hold = os.pipe()
+        with self.log.open("ab") as log, os.fdopen(taken_over, "rb") as waiting:
+            with os.fdopen(hold, "wb") as held:
+                popen = subprocess.Popen(
+                    leashed(self.argv, self._user, str(held.fileno())),
+                    cwd=self.folder,
+                    env=self._env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C in the terminal is for the owner, who stops its parts
+                    pass_fds=[held.fileno()],
+                )
+            waiting.read()
+            return popen
 
     def wait_until(self, ready: Callable[[], bool], *, what: str, limit: float = 60) -> None:
         """Wait until a question is answered with yes; the program's death or the limit ends the waiting."""
@@ -107,7 +116,7 @@ class Process:
         if not self.running:
             return
         self.signal(signal.SIGCONT)
-        self.signal(signal.SIGTERM)
+        self.signal(self._stop_signal)
         if not self.exited_within(grace):
             self.kill()
 
@@ -149,24 +158,18 @@ class Process:
 class Port:
     """A loopback port that nobody else can be given while this is held.
 
-    The port stays bound, not listening, by a socket that allows sharing; programs that are told to allow
-    sharing, too (`SO_REUSEPORT`), listen on it whenever they run. So there is no moment between choosing
-    and listening in which another program could take it, and none between two runs of the program.
+    The port stays bound, but never listening, by a socket that allows the address to be reused. The kernel
+    hands such a port to nobody who asks for just any, yet a server that allows reuse, too (nearly all do),
+    may listen on it. So there is no moment between choosing and listening in which another program could
+    take it, and none between two runs of the server.
     """
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", 0))
         self.number = int(self._socket.getsockname()[1])
 
     def release(self) -> None:
         """Give the port back."""
         self._socket.close()
-
-
-def accepts(port: int) -> bool:
-    """Does somebody listen on this loopback port?"""
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False

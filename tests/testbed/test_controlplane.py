@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 import pytest
 
 from testbed.certificates import KeyPair
-from testbed.controlplane import ControlPlane
-from testbed.fixtures import ControlPlanes
+from testbed.controlplane import ControlPlane, User
+from testbed.fixtures import ControlPlanes, Parts
 from testbed.problems import PartFailed
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -35,6 +34,14 @@ DEPLOYMENT = {
 
 def config_map(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "data": {"key": "value"}}
+
+
+@pytest.fixture(scope="module")
+def own(parts: Parts) -> Iterator[ControlPlane]:
+    """A control plane that the tests of this file may disturb, if they leave it working."""
+    developer = User("dave", ("developers",))
+    with ControlPlane(builder=parts, controllers=False, watch_cache=False, users=[developer]) as plane:
+        yield plane
 
 
 @contextlib.contextmanager
@@ -123,47 +130,50 @@ def test_several_run_side_by_side_and_know_nothing_of_each_other(control_planes:
     assert other.call("GET", "/version")["gitVersion"] == "v1.36.3"
 
 
+@pytest.mark.real
+def test_a_test_may_bring_its_own_users(own: ControlPlane) -> None:
+    told = json.loads(own.kubectl("auth", "whoami", "-o", "json", user="dave"))
+    assert told["status"]["userInfo"]["groups"] == ["developers", "system:authenticated"]
+
+
+@pytest.mark.real
 def test_a_killed_api_server_leaves_its_port_closed_and_returns_there_with_all_data(
-    control_planes: ControlPlanes,
+    own: ControlPlane,
 ) -> None:
-    plane = control_planes.start()
-    before = plane.call("POST", CONFIG_MAPS, config_map("kept"))
-    plane.apiserver.kill()
+    before = own.call("POST", CONFIG_MAPS, config_map("kept"))
+    own.apiserver.kill()
     with pytest.raises(ConnectionRefusedError):
-        plane.call("GET", CONFIG_MAPS)
-    plane.etcd.restart()
-    plane.wait_for_etcd()
-    plane.apiserver.start()
-    plane.wait_until_ready()
-    assert plane.call("GET", f"{CONFIG_MAPS}/kept") == before
+        own.call("GET", CONFIG_MAPS)
+    own.etcd.restart()
+    own.wait_for_etcd()
+    own.apiserver.start()
+    own.wait_until_ready()
+    assert own.call("GET", f"{CONFIG_MAPS}/kept") == before
 
 
-def test_a_paused_api_server_keeps_connections_open_and_silent_until_it_goes_on(
-    control_planes: ControlPlanes,
-) -> None:
-    plane = control_planes.start()
-    with connection(plane, timeout=0.5) as made:
+@pytest.mark.real
+def test_a_paused_api_server_keeps_connections_open_and_silent_until_it_goes_on(own: ControlPlane) -> None:
+    with connection(own, timeout=0.5) as made:
         made.connect()
-        plane.apiserver.pause()
+        own.apiserver.pause()
         made.request("GET", "/version")
-        with pytest.raises(socket.timeout):
+        with pytest.raises(TimeoutError):
             made.getresponse()
-    plane.apiserver.resume()
-    assert plane.call("GET", "/version")["gitVersion"] == "v1.36.3"
+    own.apiserver.resume()
+    assert own.call("GET", "/version")["gitVersion"] == "v1.36.3"
 
 
-def test_after_compaction_old_watches_and_old_pages_are_gone(control_planes: ControlPlanes) -> None:
-    plane = control_planes.start(watch_cache=False)
+@pytest.mark.real
+def test_after_compaction_old_watches_and_old_pages_are_gone(own: ControlPlane) -> None:
     for number in range(4):
-        plane.call("POST", CONFIG_MAPS, config_map(f"cm-{number}"))
-    page = plane.call("GET", f"{CONFIG_MAPS}?limit=2")["metadata"]
-    plane.call("POST", CONFIG_MAPS, config_map("newer"))
-    plane.compact()
+        own.call("POST", CONFIG_MAPS, config_map(f"cm-{number}"))
+    page = own.call("GET", f"{CONFIG_MAPS}?limit=2")["metadata"]
+    own.compact()
 
-    event = watch_first_event(plane, f"{CONFIG_MAPS}?watch=1&resourceVersion={page['resourceVersion']}")
+    event = watch_first_event(own, f"{CONFIG_MAPS}?watch=1&resourceVersion={page['resourceVersion']}")
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
     with pytest.raises(PartFailed, match="410"):
-        plane.call("GET", f"{CONFIG_MAPS}?limit=2&continue={page['continue']}")
+        own.call("GET", f"{CONFIG_MAPS}?limit=2&continue={page['continue']}")
 
 
 def test_a_part_that_does_not_come_up_says_why_with_its_log(control_planes: ControlPlanes) -> None:
