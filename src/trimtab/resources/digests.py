@@ -1,7 +1,7 @@
 """Digests of manifests: equal exactly when Kubernetes could not tell two values apart.
 
 A digest of a Secret could be guessed from likely passwords, so whoever prints or stores a digest takes it
-of the masked manifest (`secrets.masked`). Nothing here is keyed.
+of the masked manifest (`secrets.StandIns.masked`). Nothing here is keyed.
 """
 
 from __future__ import annotations

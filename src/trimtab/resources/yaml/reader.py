@@ -19,6 +19,7 @@ from trimtab.resources.yaml.documents import DEFAULT_LIMITS, Document, Limits, r
 from trimtab.resources.yaml.scalars import as_json
 
 _SEPARATOR: Final = re.compile(rb"^---([^\n]*)\n?", re.MULTILINE)
+_NOTHING: Final = re.compile(rb"(?:---)?[ \n]*")
 _JSON_SPACE: Final = re.compile(r"[ \t\r\n]*")
 _LINE_REST: Final = re.compile(r"[^\S\n]*\n?")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -164,6 +165,8 @@ def _yaml_values(text: str, start: int, source: str, limits: Limits) -> Iterator
     except UnicodeEncodeError as exc:
         raise InvalidSpec(source, "it holds half a surrogate pair", "Save the file as UTF-8") from exc
     for piece, lines_before in _pieces(raw, text.count("\n", 0, start), source):
+        if _NOTHING.fullmatch(piece):
+            continue
         value, line = builder.build(piece, lines_before)
         if value is not None:
             yield value, line
