@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kube.world import connect_to
+from trimtab.kube.cluster import PatchType
 from trimtab.kube.leases import (
     LEASES,
     Holding,
@@ -146,10 +147,8 @@ async def test_one_who_cannot_renew_stops_working_before_others_may_begin(
 
 async def test_one_whose_lease_was_taken_by_force_stops_working(cluster: HttpCluster, namespace: str) -> None:
     async def work() -> None:
-        held = await lease(cluster, namespace, "observer").holding()
-        robbed = lease_manifest(namespace, "lock", held, "robber", LeaseTerms(), SystemClock().now())
-        del robbed["metadata"]["resourceVersion"]
-        await cluster.update(LEASES, "lock", robbed, namespace=namespace)
+        robbed = {"spec": {"holderIdentity": "robber", "leaseDurationSeconds": 60}}
+        await cluster.patch(LEASES, "lock", robbed, how=PatchType.MERGE, namespace=namespace)
         await asyncio.get_running_loop().create_future()
 
     with pytest.raises(LeaseLost, match="robber took it over"):

@@ -33,8 +33,8 @@ def test_the_door_offers_exactly_these_names() -> None:
         "WorkersBusy",
         "every",
         "next_move",
-        "retrying",
         "plain_group",
+        "retrying",
         "run_together",
         "time_limit",
     ]

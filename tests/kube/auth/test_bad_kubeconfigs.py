@@ -117,7 +117,8 @@ FILES = [
         name="binary",
         config=b"\x00\xff\xfecanary",
         error=InvalidSpec,
-        says="kubeconfig {}/config: it is not YAML as Kubernetes reads it. Correct it or give another file.",
+        says="kubeconfig {}/config, line 1: it is not YAML as Kubernetes reads it. "
+        "Correct it or give another file.",
     ),
     Case(
         name="not a map",
