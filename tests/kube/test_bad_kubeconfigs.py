@@ -392,14 +392,14 @@ PLUGIN = [
         config=plugin(),
         script=(
             "echo first >&2",
-            'echo "profile $PROFILE: $1" >&2',
+            'echo "profile $PROFILE: ${1#*=}" >&2',
             f"{answer({'token': 'canary-in-standard-output'})}",
             "echo canary-in-standard-output token=canary >&2",
             "echo session has ended, log in again >&2",
             "exit 3",
         ),
         error=Unavailable,
-        says=f"{PLUGINS}failed with exit code 3 and said: profile <hidden>: --client-secret=<hidden> /"
+        says=f"{PLUGINS}failed with exit code 3 and said: profile <hidden>: <hidden> /"
         " <hidden> token=<hidden> / session has ended, log in again."
         " Log in with it again, or run it by hand to see why.",
     ),

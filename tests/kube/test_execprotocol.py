@@ -93,11 +93,13 @@ def test_a_client_certificate_is_renewed_before_it_ends_even_if_the_plugin_is_si
             ),
         ),
         (
-            answer({"clientKeyData": "canary"}),
+            answer({"clientKeyData": "canary"}),  # pragma: allowlist secret
             f'alice: its exec plugin "login" gave a client certificate or a key, but not both. {CHECK}',
         ),
         (
-            answer({"clientCertificateData": "canary", "clientKeyData": "canary"}),
+            answer(
+                {"clientCertificateData": "canary", "clientKeyData": "canary"}
+            ),  # pragma: allowlist secret
             (
                 'alice, exec plugin "login": its status.clientCertificateData holds no readable PEM'
                 " certificate. Set status.clientCertificateData to a PEM certificate."
