@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import yarl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -648,6 +648,7 @@ def tried(make: Callable[[], Access]) -> None:
     assert yarl.URL(access.server).host
 
 
+@settings(deadline=None)
 @given(st.one_of(st.binary(max_size=300), values.map(lambda it: json.dumps(it).encode())))
 def test_random_content_is_refused_or_read(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "random-config"
@@ -656,6 +657,7 @@ def test_random_content_is_refused_or_read(tmp_path_factory: pytest.TempPathFact
     tried(lambda: from_tenant_kubeconfig(content, subject="secret a", clock=ManualClock()))
 
 
+@settings(deadline=None)
 @given(configs)
 def test_random_entries_are_refused_or_read(config: dict[str, Any]) -> None:
     content = json.dumps(config).encode()
