@@ -55,11 +55,11 @@ class Authority:
     def issue(
         self, name: str, *hosts: str, not_before: datetime = EARLY, not_after: datetime = LATE
     ) -> Issued:
-        """A certificate for a server at these hosts, or for a client if there are none."""
+        """A certificate for a client, or for a server at these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_named(name), self._name, key.public_key(), not_before, not_after)
-        usage = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if hosts:
             names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
             builder = builder.add_extension(names, critical=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.kube.auth.impersonation import Impersonation, impersonation_headers, impersonation_problem
@@ -34,6 +34,7 @@ def test_groups_and_extra_values_repeat_their_header() -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1).filter(lambda key: key.isprintable()))
 def test_the_server_reads_every_key_back(key: str) -> None:
     ((name, _),) = impersonation_headers(Impersonation(extra={key: ("value",)}))

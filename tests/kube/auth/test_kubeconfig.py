@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
@@ -165,6 +165,7 @@ def test_the_first_file_wins_with_its_whole_entry_and_with_its_current_context()
     assert both.contexts == second.contexts
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from("abc"), st.sampled_from(["one", "two"])), min_size=1, max_size=4)
 )

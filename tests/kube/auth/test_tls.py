@@ -70,7 +70,7 @@ async def test_the_certificate_is_checked_against_the_server_name(tmp_path: Path
 
 
 async def test_a_common_name_alone_is_no_host_name(tmp_path: Path) -> None:
-    named_only = AUTHORITY.issue("localhost", "unrelated")
+    named_only = AUTHORITY.issue("localhost")
     async with serving(server_context(tmp_path, named_only, None)) as url:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await seen_by(url, trusting(AUTHORITY), "localhost")
