@@ -6,14 +6,19 @@ The doers come from here; `limits` and `handover` are pure and may be imported b
 reads the environment: PATH and variables are arguments, the rest is `ProgramsSettings`.
 """
 
+from trimtab.programs.fetching import Progress
+from trimtab.programs.finding import Program, find
 from trimtab.programs.limits import Finished, Limits, ProgramStopped, Walls, limits_of
 from trimtab.programs.running import run, walls
 
 __all__ = [
     "Finished",
     "Limits",
+    "Program",
     "ProgramStopped",
+    "Progress",
     "Walls",
+    "find",
     "limits_of",
     "run",
     "walls",
