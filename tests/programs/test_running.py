@@ -20,6 +20,7 @@ from trimtab.programs import Finished, Limits, ProgramStopped, Walls, run, walls
 from trimtab.programs.handover import Namespaces
 from trimtab.programs.launch import descendants
 from trimtab.programs.limits import MIB, Limit
+from trimtab.programs.running import GRACE
 from trimtab.tasks.clock import ManualClock
 
 from .conftest import Wire
@@ -215,6 +216,10 @@ async def test_open_files_and_core_dumps_are_limited_for_each_process(namespaces
     assert finished.stdout == b"77\n0\n"
 
 
+async def test_the_kernel_would_pick_the_program_first_when_memory_is_short(namespaces: Namespaces) -> None:
+    assert (await sh("cat /proc/self/oom_score_adj", namespaces=namespaces)).stdout == b"1000\n"
+
+
 async def test_last_words_are_kept_apart_from_the_message() -> None:
     error = await stopped("echo canary-secret >&2; yes", Limits(output=MIB), "auto")
     assert error.stderr_tail == "canary-secret"
@@ -289,6 +294,19 @@ async def _unavailable(script: str, namespaces: Namespaces) -> Unavailable:
     with pytest.raises(Unavailable) as caught:
         await sh(script, namespaces=namespaces)
     return caught.value
+
+
+async def test_a_launcher_that_does_not_listen_is_killed(wire: Wire, namespaces: Namespaces) -> None:
+    clock, limits = ManualClock(), Limits(wall=timedelta(seconds=60))
+    async with asyncio.TaskGroup() as group:
+        program = ["/bin/sh", "-c", wire.hold("exec sleep 1000")]
+        task = group.create_task(_caught(program, limits, clock, namespaces))
+        await wire.up()
+        os.kill(next(pid for pid in descendants(os.getpid()) if _is_launcher(pid)), signal.SIGSTOP)
+        await clock.advance(60)
+        await clock.advance(GRACE)
+        await wire.dead()
+    assert task.result().limit == "wall"
 
 
 def _is_launcher(pid: int) -> bool:
@@ -367,7 +385,8 @@ def test_all_of_this_holds_for_an_unprivileged_user_too() -> None:
     place = Path("/tmp") / f"trimtab-unprivileged-{os.getpid()}"
     place.mkdir(mode=0o700)
     os.chown(place, 65534, 65534)
-    command = [*UNPRIVILEGED, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest_again = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not never")
+    command = [*UNPRIVILEGED, sys.executable, *pytest_again]
     try:
         done = subprocess.run(
             [*command, f"--basetemp={place / 'tests'}", str(Path(__file__))],

@@ -6,9 +6,9 @@ The doers come from here; `limits` and `handover` are pure and may be imported b
 reads the environment: PATH and variables are arguments, the rest is `ProgramsSettings`.
 """
 
-from trimtab.programs.fetching import Progress
 from trimtab.programs.finding import Program, find
 from trimtab.programs.limits import Finished, Limits, ProgramStopped, Walls, limits_of
+from trimtab.programs.progress import Progress
 from trimtab.programs.running import run, walls
 
 __all__ = [

