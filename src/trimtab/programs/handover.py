@@ -1,0 +1,135 @@
+"""What is said between Trimtab and the launcher: an order on the way in, a report on the way out.
+
+Pure. The launcher is executed alone and imports nothing of Trimtab, so it spells the same two forms again;
+`tests/programs/test_launch.py` holds the two together.
+
+Order: fields ended by NUL: owner's pid, namespaces, network, cpu, memory, file size, open files, processes,
+folder, path, number of arguments, the arguments, then NAME=VALUE for the environment. Empty means: not set.
+Report: lines of words: `wall NAME`, `failed STAGE ERRNO`, `stopped LIMIT USED`, `ended CODE`,
+`used SECONDS BYTES`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import InvalidSpec
+from trimtab.programs.limits import Limit, Limits, Walls
+
+Namespaces = Literal["auto", "never"]
+Stage = Literal["namespaces", "folder", "limits", "program"]
+
+GO_SHARE = 0.9
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """One program to start, and how."""
+
+    argv: tuple[str, ...]
+    #: the file to execute: `argv[0]`, looked up
+    path: str
+    environment: Mapping[str, str]
+    #: empty: the owner's own folder
+    folder: str
+    limits: Limits
+    namespaces: Namespaces
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What became of an order."""
+
+    walls: Walls = Walls()
+    #: a step before the program's first instruction that failed, with the error number
+    failed: tuple[Stage, int] | None = None
+    #: the limit that the launcher stopped the program for, and how much was used
+    stopped: tuple[Limit, float] | None = None
+    #: the exit code, negative for a signal; None if the program did not come to its own end
+    code: int | None = None
+    cpu: float = 0.0
+    memory: int = 0
+
+
+def order_of(
+    argv: Sequence[str],
+    *,
+    path: str,
+    environment: Mapping[str, str],
+    folder: str,
+    limits: Limits,
+    namespaces: Namespaces,
+) -> Order:
+    """The order for one run; Go programs are told of the memory limit, so that they collect in time."""
+    words = {**environment}
+    if limits.memory is not None:
+        words.setdefault("GOMEMLIMIT", str(int(limits.memory * GO_SHARE)))
+    order = Order(
+        argv=tuple(argv), path=path, environment=words, folder=folder, limits=limits, namespaces=namespaces
+    )
+    _refuse_unspeakable(order)
+    return order
+
+
+def _refuse_unspeakable(order: Order) -> None:
+    subject = order.path or "program"
+    if any("\0" in word for word in (*order.argv, order.path, order.folder)):
+        raise InvalidSpec(subject, "an argument holds a NUL character", "Remove it.")
+    for name, value in order.environment.items():
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            raise InvalidSpec(subject, f"the environment cannot hold a variable named {name!r}", "Rename it.")
+
+
+def written(order: Order, owner: int) -> bytes:
+    """The order as the launcher reads it."""
+    limits = order.limits
+    cpu = None if limits.cpu is None else limits.cpu.total_seconds()
+    numbers = (cpu, limits.memory, limits.file_size, limits.open_files, limits.processes)
+    fields = [
+        str(owner),
+        "1" if order.namespaces == "auto" else "0",
+        "1" if limits.network else "0",
+        *("" if number is None else str(number) for number in numbers),
+        order.folder,
+        order.path,
+        str(len(order.argv)),
+        *order.argv,
+        *(f"{name}={value}" for name, value in order.environment.items()),
+    ]
+    return "".join(f"{field}\0" for field in fields).encode("utf-8", "surrogateescape")
+
+
+def report_of(text: bytes) -> Report:
+    """The launcher's report; a line that makes no sense says nothing."""
+    report = Report()
+    for line in text.decode("ascii", "replace").splitlines():
+        report = _with_line(report, line.split())
+    return report
+
+
+def _with_line(report: Report, words: list[str]) -> Report:
+    match words:
+        case ["wall", name] if name in Walls.__struct_fields__:
+            walls = msgspec.structs.replace(report.walls, **{name: True})
+            return msgspec.structs.replace(report, walls=walls)
+        case ["failed", ("namespaces" | "folder" | "limits" | "program") as stage, number]:
+            return msgspec.structs.replace(report, failed=(stage, int(_number(number))))
+        case ["stopped", limit, used] if limit in get_args(Limit):
+            return msgspec.structs.replace(report, stopped=(limit, _number(used)))
+        case ["ended", code]:
+            return msgspec.structs.replace(report, code=int(_number(code)))
+        case ["used", cpu, memory]:
+            return msgspec.structs.replace(report, cpu=_number(cpu), memory=int(_number(memory)))
+        case _:
+            return report
+
+
+def _number(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) else 0.0

@@ -1,0 +1,473 @@
+"""Starts one program behind walls, watches its whole tree, and ends it whole.
+
+Executed as a script by an isolated interpreter (`python -I -S launch.py CONTROL ORDER REPORT`, three open
+files); it imports nothing of Trimtab and little of the standard library, because every run pays for it.
+`trimtab.programs.handover` says what is in the order and in the report.
+
+    owner ── this launcher ── init (pid 1 of a PID namespace) ── the program ── its children
+             watches, ends     reaps; its death ends all below
+
+Without namespaces there is no init: the launcher adopts every orphan and finds the tree in /proc. The
+launcher ends everything when the owner says a word on CONTROL, closes it, or dies; the kernel ends the
+process below when the launcher or init dies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TICK = 0.05
+LOWEST_PID_MAX = 301
+#: milliseconds, about, that the killed may take to go; who hangs in the kernel longer is left to it
+PATIENCE = 5000
+#: room above the process limit, so that the watch sees it crossed before the kernel refuses
+SLACK = 32
+
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
+AF_INET, SOCK_DGRAM, SIOCSIFFLAGS, IFF_UP = 2, 2, 0x8914, 1
+SIGKILL, SIGPIPE, SIGSTOP, SIGXFSZ = 9, 13, 19, 25
+CAPABILITY_VERSION = 0x20080522
+
+LIBC = ctypes.CDLL(None)
+LIBC.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
+LIBC.mount.argtypes = (*(ctypes.c_char_p,) * 3, ctypes.c_ulong, ctypes.c_void_p)
+LIBC.ioctl.argtypes = (ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p)
+LIBC.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+PAGE = resource.getpagesize()
+HERTZ = os.sysconf("SC_CLK_TCK")
+
+
+class Order:
+    """The order, read."""
+
+    def __init__(self, text: bytes) -> None:
+        fields = text.split(b"\0")[:-1]
+        self.owner = int(fields[0])
+        self.namespaces = fields[1] == b"1"
+        self.network = fields[2] == b"1"
+        self.cpu = float(fields[3]) if fields[3] else None
+        self.memory, self.file_size, self.open_files, self.processes = (
+            int(field) if field else None for field in fields[4:8]
+        )
+        self.folder, self.path = fields[8:10]
+        end = 11 + int(fields[10])
+        self.argv = fields[11:end]
+        self.environment = dict(field.split(b"=", 1) for field in fields[end:])
+        #: set by `enclose`: whether this tree has a user namespace to itself
+        self.own_user = False
+
+
+class Report:
+    """Where the launcher, init and the child say what happened; each line is one write."""
+
+    def __init__(self, file: int) -> None:
+        self.file = file
+
+    def say(self, *words: object) -> None:
+        """Add one line."""
+        os.write(self.file, (" ".join(map(str, words)) + "\n").encode())
+
+
+class Usage:
+    """What a tree uses at one moment."""
+
+    def __init__(self) -> None:
+        self.cpu = 0.0
+        self.memory = 0
+        self.tasks = 0
+
+
+def main() -> None:
+    """Carry out one order."""
+    control, order_file, report_file = map(int, sys.argv[1:4])
+    for file in (control, order_file, report_file):
+        os.set_inheritable(file, False)
+    with open(order_file, "rb") as text:  # noqa: PTH123 - an open file has no path
+        order = Order(text.read())
+    report = Report(report_file)
+    enclosed = order.namespaces and enclose(order, report)
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if stat(os.getpid()):
+        report.say("wall", "watch")
+    child = os.fork()
+    if child == 0:
+        descend(order, report, enclosed=enclosed)
+    release_streams()
+    peak = supervise(order, report, child, control, enclosed=enclosed)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report.say("used", used.ru_utime + used.ru_stime, max(peak, used.ru_maxrss * 1024))
+    os._exit(0)
+
+
+def descend(order: Order, report: Report, *, enclosed: bool) -> None:
+    """In the child: become init, or the program itself; never come back."""
+    try:
+        if enclosed:
+            be_init(order, report)
+        else:
+            become(order, report)
+    finally:
+        os._exit(127)
+
+
+def release_streams() -> None:
+    """Leave the three streams to the program alone, so that their ends are seen when it closes them."""
+    for stream in (0, 1, 2):
+        os.close(stream)
+
+
+# --- walls -----------------------------------------------------------------------------------------------
+
+
+def enclose(order: Order, report: Report) -> bool:
+    """Make the namespaces: with the privilege there is, else inside a user namespace, else not at all."""
+    wanted = CLONE_NEWPID if order.network else CLONE_NEWPID | CLONE_NEWNET
+    user, group = os.geteuid(), os.getegid()
+    if LIBC.unshare(wanted) != 0:
+        if LIBC.unshare(wanted | CLONE_NEWUSER) != 0:
+            return False
+        keep_identity(user, group, report)
+        order.own_user = True
+        report.say("wall", "user_namespace")
+    if not order.network:
+        raise_loopback()
+        report.say("wall", "network")
+    report.say("wall", "pid_namespace")
+    return True
+
+
+def keep_identity(user: int, group: int, report: Report) -> None:
+    """Be the same user inside as outside. A failure leaves us nobody: give up, the owner tries without."""
+    try:
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{user} {user} 1")
+        write("/proc/self/gid_map", f"{group} {group} 1")
+    except OSError as error:
+        report.say("failed", "namespaces", error.errno)
+        os._exit(1)
+
+
+def raise_loopback() -> None:
+    """Let the program talk to itself; nobody else is on this loopback."""
+    socket = LIBC.socket(AF_INET, SOCK_DGRAM, 0)
+    request = b"lo".ljust(16, b"\0") + IFF_UP.to_bytes(2, sys.byteorder) + bytes(22)
+    LIBC.ioctl(socket, SIOCSIFFLAGS, request)
+    os.close(socket)
+
+
+def be_init(order: Order, report: Report) -> None:
+    """As pid 1: start the program, reap whatever is orphaned, and end with the program."""
+    LIBC.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+    if own_proc():
+        report.say("wall", "own_proc")
+        if cap_pids(order):
+            report.say("wall", "process_limit")
+    program = os.fork()
+    if program == 0:
+        try:
+            become(order, report)
+        finally:
+            os._exit(127)
+    release_streams()
+    while True:
+        pid, status = os.wait()
+        if pid == program:
+            report.say("ended", os.waitstatus_to_exitcode(status))
+            os._exit(0)
+
+
+def own_proc() -> bool:
+    """Show the program its own tree only; refused where parts of the outer /proc are masked."""
+    if LIBC.unshare(CLONE_NEWNS) != 0 or LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) != 0:
+        return False
+    flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    return bool(LIBC.mount(b"proc", b"/proc", b"proc", flags, None) == 0)
+
+
+def cap_pids(order: Order) -> bool:
+    """Let the PID namespace itself run out of numbers. Before Linux 6.14 that setting was the machine's."""
+    if order.processes is None or kernel() < (6, 14):
+        return False
+    try:
+        write("/proc/sys/kernel/pid_max", str(max(order.processes + SLACK, LOWEST_PID_MAX)))
+    except OSError:
+        return False
+    return True
+
+
+def kernel() -> tuple[int, int]:
+    """The kernel's version, as far as it matters."""
+    major, minor = os.uname().release.split(".")[:2]
+    digits = minor[: len(minor) - len(minor.lstrip("0123456789"))]
+    return int(major), int(digits or 0)
+
+
+def become(order: Order, report: Report) -> None:
+    """Put on the limits and turn into the program."""
+    parent, stage = os.getppid(), "limits"
+    try:
+        os.setsid()
+        limit_resources(order, report)
+        offer_to_oom_killer()
+        forgo_privileges(report)
+        stage = "folder"
+        if order.folder:
+            os.chdir(order.folder)
+        LIBC.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(127)
+        # Python ignores these two; programs expect to die of them.
+        LIBC.signal(SIGPIPE, None)
+        LIBC.signal(SIGXFSZ, None)
+        if not order.path:
+            os._exit(0)  # the order was only to find out which walls stand
+        stage = "program"
+        os.execve(order.path, order.argv, order.environment)  # noqa: S606 - this is what we are for
+    except OSError as error:
+        report.say("failed", stage, error.errno)
+
+
+def limit_resources(order: Order, report: Report) -> None:
+    """Set the limits that the kernel holds for each process."""
+    lower(resource.RLIMIT_CORE, 0)
+    if order.cpu is not None:
+        seconds = int(-(-order.cpu // 1))
+        lower(resource.RLIMIT_CPU, seconds, seconds + 1)
+    if order.file_size is not None:
+        lower(resource.RLIMIT_FSIZE, order.file_size)
+    if order.open_files is not None:
+        lower(resource.RLIMIT_NOFILE, order.open_files)
+    # The limit counts a user's processes within the user namespace; in the machine's own it would count
+    # processes that are none of ours. The kernel never holds it against the machine's root.
+    if order.processes is not None and order.own_user and os.getuid() != 0:
+        lower(resource.RLIMIT_NPROC, order.processes + SLACK)
+        report.say("wall", "process_limit")
+
+
+def offer_to_oom_killer() -> None:
+    """Let the kernel pick the program, not its owner, when the whole machine is short of memory."""
+    try:  # noqa: SIM105 - contextlib costs every launch its import
+        write("/proc/self/oom_score_adj", "1000")
+    except OSError:
+        pass  # no /proc here, or already decided above us
+
+
+def lower(which: int, soft: int, hard: int | None = None) -> None:
+    """Set a limit, never above the one already in force."""
+    _, most = resource.getrlimit(which)
+    wanted = soft if hard is None else hard
+    if most != resource.RLIM_INFINITY:
+        wanted, soft = min(wanted, most), min(soft, most)
+    resource.setrlimit(which, (soft, wanted))
+
+
+def forgo_privileges(report: Report) -> None:
+    """Give up every capability, now and through any program executed later."""
+    capability = 0
+    while LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+        capability += 1
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    given_up = LIBC.capset(header, (ctypes.c_uint32 * 6)()) == 0
+    # For an ordinary user an empty set stays empty; root regains what the bounding set still holds.
+    if given_up and (capability > 0 or os.getuid() != 0):
+        report.say("wall", "no_capabilities")
+    if LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
+        report.say("wall", "no_new_privileges")
+
+
+# --- watch -----------------------------------------------------------------------------------------------
+
+
+def supervise(order: Order, report: Report, child: int, control: int, *, enclosed: bool) -> int:
+    """Wait for the end, or make it: afterwards nothing of the tree is left. The largest memory seen."""
+    poller = select.poll()
+    poller.register(control, select.POLLIN | select.POLLHUP)
+    try:  # noqa: SIM105 - contextlib costs every launch its import
+        poller.register(os.pidfd_open(child), select.POLLIN)
+    except OSError:
+        pass  # an old kernel: the end is then noticed at the next tick
+    root, peak = child if enclosed else os.getpid(), 0
+    while True:
+        spoken = any(file == control for file, _ in poller.poll(TICK * 1000))
+        if reap(report, child, enclosed=enclosed):
+            child = 0
+            break
+        if spoken or os.getppid() != order.owner:
+            break
+        now = usage(root, order.memory)
+        peak = max(peak, now.memory)
+        if verdict := exceeded(order, now):
+            report.say("stopped", *verdict)
+            break
+    end(child, enclosed=enclosed)
+    return peak
+
+
+def reap(report: Report, child: int, *, enclosed: bool) -> bool:
+    """Collect whoever has ended; whether our child was among them."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            return False
+        if pid == child:
+            if not enclosed:
+                report.say("ended", os.waitstatus_to_exitcode(status))
+            return True
+
+
+def exceeded(order: Order, now: Usage) -> tuple[str, float] | None:
+    """The limit that the tree is over, with how much it uses."""
+    if order.memory is not None and now.memory > order.memory:
+        return "memory", now.memory
+    if order.cpu is not None and now.cpu > order.cpu:
+        return "cpu", now.cpu
+    if order.processes is not None and now.tasks > order.processes:
+        return "processes", now.tasks
+    return None
+
+
+def usage(root: int, most: int | None) -> Usage:
+    """What everything below `root` uses now, including processor time of those who have ended.
+
+    Shared pages are told apart only where it matters, beyond `most` bytes: that is slow to ask.
+    """
+    total, resident = Usage(), {}
+    for pid in (root, *descendants(root)):
+        fields = stat(pid)
+        if not fields:
+            continue
+        ended_ticks = int(fields[13]) + int(fields[14])
+        total.cpu += ended_ticks / HERTZ
+        if pid != root:
+            total.cpu += (int(fields[11]) + int(fields[12])) / HERTZ
+            total.tasks += int(fields[17])
+            resident[pid] = int(fields[21]) * PAGE
+    total.memory = sum(resident.values())
+    if most is not None and total.memory > most and len(resident) > 1:
+        total.memory = sum(share(pid, size) for pid, size in resident.items())
+    return total
+
+
+def stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat from the state on; empty if the process has gone."""
+    text = read(f"/proc/{pid}/stat")
+    return text[text.rfind(b")") + 2 :].split()
+
+
+def share(pid: int, resident: int) -> int:
+    """A process's resident size, with pages that it shares divided among those who share them."""
+    for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) * 1024
+    return resident
+
+
+def descendants(root: int) -> list[int]:
+    """Every process below `root`."""
+    below = children if os.access("/proc/thread-self/children", os.R_OK) else children_by_parent()
+    found, waiting = [], [root]
+    while waiting:
+        new = below(waiting.pop())
+        found += new
+        waiting += new
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The children of every thread of a process."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - pathlib costs every launch its import
+    except OSError:
+        return []
+    found: list[int] = []
+    for thread in threads:
+        found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def children_by_parent() -> Callable[[int], list[int]]:
+    """The same from one walk over all processes, for kernels that keep no lists of children."""
+    families: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs every launch its import
+        if name.isdecimal() and (fields := stat(int(name))):
+            families.setdefault(int(fields[1]), []).append(int(name))
+    return lambda pid: families.get(pid, [])
+
+
+def read(path: str) -> bytes:
+    """A small file of /proc; empty if it has gone."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs every launch its import
+            return file.read()
+    except OSError:
+        return b""
+
+
+def write(path: str, text: str) -> None:
+    """One write to a file of /proc."""
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+# --- end -------------------------------------------------------------------------------------------------
+
+
+def end(child: int, *, enclosed: bool) -> None:
+    """End what is left. The kernel does it for a PID namespace: its init is dead only when all are."""
+    if child:
+        signal(child, SIGKILL)
+    for _ in range(PATIENCE):
+        if reaped_all():
+            return
+        if not enclosed:
+            stop_and_kill()
+        select.poll().poll(1)
+
+
+def stop_and_kill() -> None:
+    """Halt everybody first, until nobody new appears, so that no one forks while others are killed."""
+    halted: set[int] = set()
+    while new := set(descendants(os.getpid())) - halted:
+        for pid in new:
+            signal(pid, SIGSTOP)
+        halted |= new
+    for pid in halted:
+        signal(pid, SIGKILL)
+
+
+def reaped_all() -> bool:
+    """Collect the dead; whether no child is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
+def signal(pid: int, number: int) -> None:
+    """Send a signal to somebody who may have gone."""
+    try:  # noqa: SIM105 - contextlib costs every launch its import
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The launcher reads what is handed over, says what is understood, and finds every process of a tree."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from trimtab.programs import handover, launch
+from trimtab.programs.limits import MIB, Limits, Walls
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(cpu=timedelta(seconds=1.5), memory=5, file_size=7, open_files=9, processes=11, network=True),
+        Limits(cpu=None, memory=None, file_size=None, open_files=None, processes=None),
+    ],
+    ids=["limited", "unlimited"],
+)
+def test_the_launcher_reads_the_order_that_was_written(limits: Limits) -> None:
+    order = handover.order_of(
+        ("helm", "", "ü\n", os.fsdecode(b"\xff")),
+        path="/bin/helm",
+        environment={"A": "b=c", "EMPTY": ""},
+        folder="/srv",
+        limits=limits,
+        namespaces="never",
+    )
+    read = launch.Order(handover.written(order, owner=42))
+    assert read.owner == 42
+    assert read.argv == [b"helm", b"", "ü\n".encode(), b"\xff"]
+    assert (read.path, read.folder, read.namespaces) == (b"/bin/helm", b"/srv", False)
+    assert read.environment == {os.fsencode(k): os.fsencode(v) for k, v in order.environment.items()}
+    assert read.cpu == (limits.cpu.total_seconds() if limits.cpu else None)
+    assert (read.memory, read.file_size) == (limits.memory, limits.file_size)
+    assert (read.open_files, read.processes, read.network) == (
+        limits.open_files,
+        limits.processes,
+        limits.network,
+    )
+
+
+def test_what_the_launcher_says_is_understood(tmp_path: Path) -> None:
+    file = os.open(tmp_path / "report", os.O_CREAT | os.O_RDWR)
+    report = launch.Report(file)
+    for wall in Walls.__struct_fields__:
+        report.say("wall", wall)
+    report.say("failed", "program", 2)
+    report.say("stopped", "memory", 300 * MIB)
+    report.say("ended", -9)
+    report.say("used", 0.25, 12 * MIB)
+    text = os.pread(file, 4096, 0)
+    os.close(file)
+    assert handover.report_of(text) == handover.Report(
+        walls=Walls(**dict.fromkeys(Walls.__struct_fields__, True)),
+        failed=("program", 2),
+        stopped=("memory", 300 * MIB),
+        code=-9,
+        cpu=0.25,
+        memory=12 * MIB,
+    )
+
+
+FAMILY = """
+import os, signal
+block = bytearray(64 * 1024 * 1024)
+for _ in range(3):
+    if os.fork() == 0:
+        break
+os.write(1, b"u")
+signal.pause()
+"""
+
+
+@pytest.fixture
+def family() -> Iterator[int]:
+    """A process with three children, all sharing 64 MiB."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FAMILY], stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        assert parent.stdout
+        assert parent.stdout.read(4) == b"uuuu"
+        yield parent.pid
+        os.killpg(parent.pid, signal.SIGKILL)
+
+
+def test_both_ways_to_find_a_tree_find_the_same(family: int) -> None:
+    walked = launch.children(family)
+    assert len(walked) == 3
+    assert sorted(launch.children_by_parent()(family)) == sorted(walked)
+    assert set(launch.descendants(os.getpid())) >= {family, *walked}
+
+
+def test_shared_memory_counts_once_where_it_matters(family: int) -> None:
+    rough = launch.usage(os.getpid(), most=None)
+    exact = launch.usage(os.getpid(), most=100 * MIB)
+    assert rough.memory > 4 * 64 * MIB
+    assert 64 * MIB < exact.memory < 2 * 64 * MIB
+    assert exact.tasks >= 4
+
+
+def test_a_process_that_has_gone_uses_nothing() -> None:
+    with subprocess.Popen(["/bin/true"]) as gone:
+        pass
+    assert launch.descendants(gone.pid) == []
+    assert launch.stat(gone.pid) == []
+    assert launch.usage(gone.pid, most=1).memory == 0
