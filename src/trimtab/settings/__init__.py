@@ -1,14 +1,21 @@
 """One frozen value holds every setting: a group per room, the meaning beside each field.
 
-This module only describes them. `trimtab.interfaces` merges file, environment and flags into one
-`Settings` and hands each room its own group; no room reads the environment.
+This module only describes them; `trimtab.settings.merge` makes one `Settings` of file, environment and flags,
+which `trimtab.interfaces` reads once. Each room is handed its own group; no room reads the environment.
+A duration is a `timedelta`, a number of bytes a `Size`; a range stands beside the type.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+#: a number that makes no sense below one
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+#: bytes; people write `64MiB`
+Size: TypeAlias = Annotated[int, Meta(ge=0, extra={"unit": "bytes"})]
 
 
 class ClusterSettings(Struct, frozen=True, kw_only=True):
@@ -19,11 +26,11 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     #: give up on opening a connection after this long
     connect_timeout: timedelta = timedelta(seconds=10)
     #: requests under way at once; watches have their own connections and do not count
-    concurrency: int = 32
+    concurrency: Count = 32
     #: objects asked for per page of a list
-    page_size: int = 500
+    page_size: Count = 500
     #: tries of a request that the server answers with 429 or 503
-    attempts: int = 5
+    attempts: Count = 5
     #: a watch that says nothing for this long, not even a bookmark, is taken for dead and resumed
     watch_silence: timedelta = timedelta(seconds=90)
     #: a credential plugin that has not answered by then is killed
