@@ -4,7 +4,7 @@ PYTHON ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format clean
+.PHONY: help setup test check format docs clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ check: setup ## lint, format, types, import contracts, secrets, dependency audit
 format: setup ## put the sources into the house's format
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+
+docs: setup ## write the generated parts of docs/
+	@$(BIN)/python -m scripts.write_docs
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
