@@ -4,7 +4,7 @@ PYTHON ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format docs clean
+.PHONY: help setup test check format docs test-pythons judge-fresh clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ format: setup ## put the sources into the house's format
 
 docs: setup ## write the generated parts of docs/
 	@$(BIN)/python -m scripts.write_docs
+
+test-pythons: setup ## run the tests on every Python we claim and that is here
+	@$(BIN)/python -m scripts.try_pythons
+
+judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
+	@$(BIN)/python -m scripts.judge_fresh
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

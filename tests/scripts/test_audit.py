@@ -59,16 +59,16 @@ def vulnerability_service(*affected: str) -> Iterator[str]:
         thread.join()
 
 
-def test_clean_dependencies_pass() -> None:
+def test_clean_dependencies_pass(tmp_path: Path) -> None:
     with vulnerability_service() as url:
-        text, exit_code = audit(ROOT, "--service-url", url)
+        text, exit_code = audit(ROOT, "--service-url", url, "--cache-dir", str(tmp_path))
     assert exit_code == 0
     assert text.startswith("Found no known vulnerabilities")
 
 
-def test_a_known_vulnerability_fails_and_is_named() -> None:
+def test_a_known_vulnerability_fails_and_is_named(tmp_path: Path) -> None:
     with vulnerability_service("click") as url:
-        text, exit_code = audit(ROOT, "--service-url", url)
+        text, exit_code = audit(ROOT, "--service-url", url, "--cache-dir", str(tmp_path))
     assert exit_code == 1
     assert "GHSA-aaaa-bbbb-cccc: a flaw in click" in text
 
