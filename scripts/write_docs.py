@@ -38,17 +38,14 @@ def settings_part() -> str:
 def _group(name: str, fields: list[Field]) -> str:
     kind = type(getattr(Settings(), name))
     meanings = meanings_in(inspect.getsource(kind))
-    rows = [
-        f"| `{field.name}` | {_code(field.written(field.default))} | {field.shape.expected} | {meaning} |"
-        for field in fields
-        for meaning in [meanings[field.name]]
-    ]
+    rows = [_row(field, meanings[field.name]) for field in fields]
     head = ["| name | default | may be | meaning |", "|---|---|---|---|"]
     return "\n".join([f"### `[{name}]`", "", inspect.getdoc(kind) or "", "", *head, *rows])
 
 
-def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
+def _row(field: Field, meaning: str) -> str:
+    default = field.shape.written(field.default)
+    return f"| `{field.name}` | {f'`{default}`' if default else ''} | {field.shape.expected} | {meaning} |"
 
 
 def meanings_in(source: str) -> dict[str, str]:

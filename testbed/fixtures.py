@@ -1,1 +1,211 @@
-"""Pytest fixtures of the real parts."""
+"""Pytest fixtures of the real parts, and the rule for machines that lack them.
+
+A test that needs a part which is neither here nor can be made here is skipped, and the run closes with one
+line that counts such tests and says what to do. With `TRIMTAB_REQUIRE_REAL=1` it fails instead.
+Programs are built before the first test starts, so that no test's time limit pays for a compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from testbed.builds import CONTROL_PLANE, Builder
+from testbed.controlplane import ControlPlane, User
+from testbed.problems import PartMissing
+from trimtab.errors import TrimtabError
+
+REQUIRE = "TRIMTAB_REQUIRE_REAL"
+SKIPPED = "real part missing: "
+NEEDS: dict[str, tuple[str, ...]] = {
+    "control_plane": CONTROL_PLANE,
+    "control_planes": CONTROL_PLANE,
+    "kubectl": ("kubectl",),
+    "kustomize": ("kustomize",),
+    "helm": ("helm",),
+}
+
+
+class Parts(Builder):
+    """A builder for tests: what is missing skips the test, or fails it where real parts are required."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failed: dict[str, TrimtabError] = {}
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Build what is missing, remembering what cannot be built for the tests that ask for it."""
+        for name in self.missing(tuple(names)):
+            try:
+                super().program(name)
+            except TrimtabError as exc:
+                self._failed[name] = exc
+
+    def program(self, name: str) -> Path:
+        """A pinned program, or the end of this test."""
+        if name in self._failed:
+            return _give_up(self._failed[name])
+        try:
+            return super().program(name)
+        except PartMissing as exc:
+            return _give_up(exc)
+
+    def tool(self, name: str) -> Path:
+        """One of our own Go tools, or the end of this test."""
+        try:
+            return super().tool(name)
+        except PartMissing as exc:
+            return _give_up(exc)
+
+
+def _give_up(error: TrimtabError) -> Path:
+    """Skip the test for a part that is missing; fail it for everything else, or where parts are required."""
+    if isinstance(error, PartMissing) and os.environ.get(REQUIRE) != "1":
+        pytest.skip(f"{SKIPPED}{error}")
+    pytest.fail(str(error), pytrace=False)
+
+
+PARTS = pytest.StashKey[Parts]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the one holder of parts of this run."""
+    config.stash[PARTS] = Parts()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that uses a control plane as `real`."""
+    for item in items:
+        if {"control_plane", "control_planes"} & set(_fixtures_of(item)):
+            item.add_marker("real")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Build what the chosen tests need before any of them starts its clock."""
+    if session.config.option.collectonly:
+        return
+    wanted = {fixture for item in session.items for fixture in _fixtures_of(item)}
+    session.config.stash[PARTS].prepare({name for fixture in wanted for name in NEEDS.get(fixture, ())})
+
+
+def _fixtures_of(item: pytest.Item) -> Sequence[str]:
+    return item.fixturenames if isinstance(item, pytest.Function) else ()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Close the run with one line about tests that were skipped for want of real parts."""
+    reasons = [_reason(report) for report in terminalreporter.stats.get("skipped", [])]
+    line = closing_line([reason for reason in reasons if reason])
+    if line:
+        terminalreporter.write_line(line, yellow=True)
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """Why a test was skipped, if it was for want of a part."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    found = re.search(rf"{SKIPPED}(.*)", text)
+    return found.group(1) if found else ""
+
+
+def closing_line(reasons: Sequence[str]) -> str:
+    """One line that counts the tests skipped for want of parts, with every reason and remedy."""
+    if not reasons:
+        return ""
+    told = "; ".join(f"{count} because {reason}" for reason, count in Counter(reasons).most_common())
+    number = f"{len(reasons)} test{'s' if len(reasons) > 1 else ''}"
+    return f"testbed: {number} skipped for want of real parts: {told} ({REQUIRE}=1 makes this a failure)"
+
+
+@pytest.fixture(scope="session")
+def parts(pytestconfig: pytest.Config) -> Parts:
+    """The holder of built programs, for fixtures of a room's own: `ControlPlane(builder=parts)`."""
+    return pytestconfig.stash[PARTS]
+
+
+@pytest.fixture(scope="session")
+def kubectl(parts: Parts) -> Path:
+    """The real kubectl."""
+    return parts.program("kubectl")
+
+
+@pytest.fixture(scope="session")
+def kustomize(parts: Parts) -> Path:
+    """The real kustomize."""
+    return parts.program("kustomize")
+
+
+@pytest.fixture(scope="session")
+def helm(parts: Parts) -> Path:
+    """The real helm."""
+    return parts.program("helm")
+
+
+@pytest.fixture(scope="session")
+def go_tool(parts: Parts) -> Callable[[str], Path]:
+    """Builds `testbed/go/<name>`, a Go program of our own, and says where it is."""
+    return parts.tool
+
+
+@pytest.fixture(scope="session")
+def control_plane(parts: Parts) -> Iterator[ControlPlane]:
+    """The control plane that most tests share; keep to your own `namespace` in it and do not disturb it."""
+    with ControlPlane(builder=parts, nodes=2) as plane:
+        yield plane
+
+
+class ControlPlanes:
+    """Starts private control planes for tests that pause, kill or compact."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._started: list[ControlPlane] = []
+
+    def start(
+        self,
+        *,
+        controllers: bool = False,
+        nodes: int = 1,
+        watch_cache: bool = True,
+        users: Sequence[User] = (),
+        apiserver_flags: Sequence[str] = (),
+    ) -> ControlPlane:
+        """A control plane of this test's own; by default only etcd and the API server, the quickest."""
+        plane = ControlPlane(
+            builder=self._parts,
+            controllers=controllers,
+            nodes=nodes,
+            watch_cache=watch_cache,
+            users=users,
+            apiserver_flags=apiserver_flags,
+        )
+        self._started.append(plane)
+        return plane.start()
+
+    def stop(self) -> None:
+        """End them all."""
+        for plane in self._started:
+            plane.stop()
+
+
+@pytest.fixture
+def control_planes(parts: Parts) -> Iterator[ControlPlanes]:
+    """Private control planes: `plane = control_planes.start(watch_cache=False)`."""
+    planes = ControlPlanes(parts)
+    yield planes
+    planes.stop()
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A fresh namespace of the shared control plane, ready for pods; deleted afterwards without waiting."""
+    name = f"test-{secrets.token_hex(4)}"
+    control_plane.add_namespace(name)
+    yield name
+    control_plane.call("DELETE", f"/api/v1/namespaces/{name}")

@@ -141,7 +141,7 @@ def test_every_setting_tells_who_said_it() -> None:
 
 class StoreGroup(Struct, frozen=True, kw_only=True):
     url: str | None = None
-    cache: Size = 2**20
+    cache: Size | None = 2**20
     verbose: bool = False
 
 
@@ -156,10 +156,14 @@ def test_further_groups_and_types_need_no_word_here() -> None:
     assert built(TwoGroups, found) == TwoGroups(store=StoreGroup(url="db", cache=2**26, verbose=True))
 
 
+def test_a_setting_that_may_be_none_can_be_made_none() -> None:
+    found = effective(TwoGroups, {"store": {"cache": "none"}}, NOTHING, NOTHING, path=PATH)
+    assert built(TwoGroups, found) == TwoGroups(store=StoreGroup(cache=None))
+
+
 def test_every_default_of_the_product_is_one_that_could_be_given() -> None:
-    for field in fields_of(Settings):
-        if field.default is not None:
-            assert field.shape.read_text(field.written(field.default)) == field.default, field.key
+    given = {field.key: field.shape.written(field.default) for field in fields_of(Settings)}
+    assert merged({}, {}, given) == Settings()
 
 
 def test_a_number_of_bytes_is_a_size() -> None:

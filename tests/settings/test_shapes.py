@@ -11,7 +11,7 @@ from msgspec import Meta
 from msgspec.inspect import type_info
 
 from trimtab.settings import Count, Size
-from trimtab.settings.shapes import Shape, shape_of
+from trimtab.settings.shapes import Nothing, Shape, shape_of
 
 
 class Mode(enum.Enum):
@@ -59,6 +59,11 @@ def shape(kind: Any) -> Shape:
         (str, "as it is", "as it is"),
         (str, 5, None),
         (str | None, "there", "there"),
+        (str | None, "none", Nothing.NOTHING),
+        (Size | None, "none", Nothing.NOTHING),
+        (Size | None, "1KiB", 1024),
+        (Size | None, "plenty", None),
+        (None | timedelta, 5, timedelta(seconds=5)),
         (Mode, "fast", Mode.FAST),
         (Mode, "FAST", None),
         (Literal["a", "b"], "b", "b"),
@@ -95,6 +100,8 @@ def test_an_entry_of_a_file_is_read_or_refused(kind: Any, raw: object, value: ob
         (timedelta, "0s", None),
         (str, "text", "text"),
         (Mode | None, "slow", Mode.SLOW),
+        (Count | None, "none", Nothing.NOTHING),
+        (Count | None, "0", None),
         (Literal[1, 2], "2", 2),
         (tuple[str, ...], "a, b", ("a", "b")),
         (tuple[int, ...], "1,x", None),
@@ -115,7 +122,8 @@ def test_a_variable_or_flag_is_read_or_refused(kind: Any, text: str, value: obje
         (timedelta, "a duration longer than zero, such as 30s, 5m or 1h30m"),
         (Mode, "one of slow, fast"),
         (tuple[Count, ...], "a list, each item a whole number of at least 1"),
-        (str | None, "text"),
+        (str | None, "text, or none"),
+        (Count | None, "a whole number of at least 1, or none"),
     ],
 )
 def test_a_shape_says_what_it_expects(kind: Any, words: str) -> None:
@@ -133,11 +141,16 @@ def test_a_shape_says_what_it_expects(kind: Any, words: str) -> None:
         (str, "text", "text"),
         (Mode, Mode.FAST, "fast"),
         (tuple[int, ...], (1, 2), "1,2"),
+        (Size | None, 2**26, "64MiB"),
     ],
 )
 def test_a_written_value_reads_back(kind: Any, value: object, text: str) -> None:
     assert shape(kind).written(value) == text
     assert shape(kind).read_text(text) == value
+
+
+def test_none_is_written_as_the_word_that_reads_as_none() -> None:
+    assert shape(Count | None).written(None) == "none"
 
 
 @pytest.mark.parametrize("kind", [bytes, dict[str, str], int | str, int | str | None])

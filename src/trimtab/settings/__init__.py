@@ -31,6 +31,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     page_size: Count = 500
     #: tries of a request that the server answers with 429 or 503
     attempts: Count = 5
+    #: an answer, or one event of a watch, larger than this is refused
+    answer_limit: Size = 512 << 20
     #: a watch that says nothing for this long, not even a bookmark, is taken for dead and resumed
     watch_silence: timedelta = timedelta(seconds=90)
     #: a credential plugin that has not answered by then is killed

@@ -16,7 +16,7 @@ from msgspec.inspect import StructType, Type, type_info
 
 from trimtab.errors import InvalidSpec
 from trimtab.settings import Settings
-from trimtab.settings.shapes import Shape, shape_of
+from trimtab.settings.shapes import Nothing, Shape, shape_of
 
 PREFIX = "TRIMTAB_"
 DEFAULT = "default"
@@ -41,10 +41,6 @@ class Field(Struct, frozen=True, kw_only=True):
     def variable(self) -> str:
         """How the environment names it."""
         return f"{PREFIX}{self.group}__{self.name}".upper()
-
-    def written(self, value: object) -> str:
-        """A value of this setting as one would write it; nothing for None."""
-        return "" if value is None else self.shape.written(value)
 
 
 class Effective(Struct, frozen=True, kw_only=True):
@@ -163,8 +159,8 @@ def _checked(field: Field, value: object, subject: str, raw: object) -> Effectiv
     """The value with its origin, or a complaint when there was none to read."""
     if value is None:
         reason = f"{_clipped(raw)} is not {field.shape.expected}"
-        raise InvalidSpec(subject, reason, f"The default is {field.written(field.default) or 'empty'}")
-    return Effective(field=field, value=value, origin=subject)
+        raise InvalidSpec(subject, reason, f"The default is {field.shape.written(field.default) or 'empty'}")
+    return Effective(field=field, value=None if value is Nothing.NOTHING else value, origin=subject)
 
 
 def _clipped(raw: object) -> str:

@@ -49,10 +49,39 @@ def shape_of(kind: Type) -> Shape:
         case inspect.Metadata():
             return shape_of(kind.type)
         case inspect.UnionType(types=(inspect.NoneType(), present) | (present, inspect.NoneType())):
-            return shape_of(present)
+            return Unless(shape_of(present))
         case _ if type(kind) in _SHAPES:
             return _SHAPES[type(kind)](kind)
     raise TypeError(f"settings cannot hold {kind!r}")
+
+
+class Nothing(enum.Enum):
+    """What `none` reads as, where a setting may be none; None itself says that nothing could be read."""
+
+    NOTHING = "none"
+
+
+class Unless(Struct, frozen=True):
+    """A value of another shape, or none."""
+
+    item: Shape
+
+    @property
+    def expected(self) -> str:
+        """With the other possibility."""
+        return f"{self.item.expected}, or none"
+
+    def read(self, raw: object) -> object | None:
+        """The word, or whatever the shape reads; TOML has no null."""
+        return Nothing.NOTHING if raw == Nothing.NOTHING.value else self.item.read(raw)
+
+    def read_text(self, text: str) -> object | None:
+        """The word, or whatever the shape reads."""
+        return Nothing.NOTHING if text == Nothing.NOTHING.value else self.item.read_text(text)
+
+    def written(self, value: object) -> str:
+        """The word, or as the shape writes it."""
+        return Nothing.NOTHING.value if value is None else self.item.written(value)
 
 
 class Truth(Struct, frozen=True):

@@ -25,7 +25,8 @@ def settings(invocation: Invocation, output: str) -> None:
     from trimtab.interfaces.cli.configuration import effective_settings
 
     rows = [
-        (one.field.key, one.field.written(one.value), one.origin) for one in effective_settings(invocation)
+        (one.field.key, one.field.shape.written(one.value), one.origin)
+        for one in effective_settings(invocation)
     ]
     if output == "text":
         click.echo(table([("SETTING", "VALUE", "ORIGIN"), *rows]))
