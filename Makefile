@@ -4,7 +4,7 @@ PYTHON ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format docs test-pythons judge-fresh clean
+.PHONY: help setup test check format lock docs test-pythons judge-fresh clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ check: setup ## lint, format, types, import contracts, secrets, dependency audit
 format: setup ## put the sources into the house's format
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+
+lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
+	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py lock
 
 docs: setup ## write the generated parts of docs/
 	@$(BIN)/python -m scripts.write_docs

@@ -18,13 +18,15 @@ import tomllib
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 60
+#: variables by which somebody's own environment would be filled in place of `.venv`
+ELSEWHERE = {"VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}
 
 
 class SetUpFailed(Exception):
@@ -142,24 +144,24 @@ def ensure_uv(lock_file: Path, cache: Path, machine: Machine) -> Path:
     return target
 
 
-def sync(uv: Path, environment: Mapping[str, str]) -> None:
-    """Let uv make `.venv` exactly what uv.lock says, with the Python that runs this."""
+def run_uv(uv: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run uv on this checkout with the Python that runs this, wherever the caller keeps his environments."""
     settings = {
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_SYSTEM_CERTS": "true",  # trust what the machine trusts, as the download above did
-        **{name: value for name, value in environment.items() if name != "VIRTUAL_ENV"},
+        **{name: value for name, value in environment.items() if name not in ELSEWHERE},
     }
-    options = ["--locked", "--quiet", "--python", sys.executable, "--project", str(ROOT)]
-    if subprocess.run([uv, "sync", *options], env=settings, check=False).returncode != 0:
-        raise SetUpFailed("uv could not fill .venv; its own words are above.")
+    place = ["--python", sys.executable, "--project", str(ROOT)]
+    if subprocess.run([uv, *arguments, *place], env=settings, check=False).returncode != 0:
+        raise SetUpFailed("uv's own words are above; after a change of dependencies, run `make lock`.")
 
 
-def main() -> int:
-    """Set up, or say in one line why not."""
+def main(arguments: Sequence[str]) -> int:
+    """Make `.venv` exactly what uv.lock says, or do what the arguments tell uv; say in one line why not."""
     environment = os.environ  # noqa: TID251 - this is the edge
     try:
         uv = ensure_uv(ROOT / "uv.lock", cache_folder(environment), this_machine())
-        sync(uv, environment)
+        run_uv(uv, arguments or ["sync", "--locked", "--quiet"], environment)
     except (SetUpFailed, OSError) as exc:
         print(f"set-up failed: {exc}", file=sys.stderr)
         return 1
@@ -167,4 +169,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
