@@ -35,5 +35,5 @@ judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not roo
 	@$(BIN)/python -m scripts.judge_fresh
 
 clean: ## remove what the verbs left in the checkout
-	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,12 +7,14 @@ stands in `.secrets-allowed.toml` with a reason; an entry there that matches not
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from detect_secrets.__version__ import VERSION as DETECT_SECRETS_VERSION
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import transient_settings
@@ -21,6 +23,7 @@ from scripts.tracked import tracked_files
 
 ROOT = Path(__file__).resolve().parents[1]
 ALLOWED_FILE = ".secrets-allowed.toml"
+MEMORY_FILE = ".secrets_cache"
 
 #: detectors that cry wolf here: hashes are pinned everywhere, and addresses of documentation are public
 TOO_NOISY = {"HexHighEntropyString", "IPPublicDetector"}
@@ -99,10 +102,29 @@ def complaints(found: Iterable[Finding], allowed: Iterable[Allowed]) -> list[str
     ]
 
 
+def fingerprints(root: Path, paths: Iterable[Path]) -> dict[Path, str]:
+    """What a verdict depends on: the file, its place, and the scanner itself."""
+    scanner = DETECT_SECRETS_VERSION.encode() + Path(__file__).read_bytes()
+    return {
+        path: hashlib.sha256(b"\0".join([scanner, bytes(path), (root / path).read_bytes()])).hexdigest()
+        for path in paths
+    }
+
+
+def remembered_findings(root: Path, paths: Iterable[Path]) -> list[Finding]:
+    """As `findings`, but a file that was clean and has not changed since is not read again."""
+    prints, memory = fingerprints(root, paths), root / MEMORY_FILE
+    clean = set(memory.read_text().split()) if memory.exists() else set()
+    found = findings(root, [path for path in prints if prints[path] not in clean])
+    dirty = {finding.path for finding in found}
+    memory.write_text("\n".join(sorted(prints[path] for path in prints if str(path) not in dirty)))
+    return found
+
+
 def main(root: Path = ROOT) -> int:
     """Print what was found and count it as failure."""
     paths = tracked_files(root)
-    lines = complaints(findings(root, paths), allowances(root))
+    lines = complaints(remembered_findings(root, paths), allowances(root))
     for line in lines:
         print(line)
     print(f"{len(lines)} complaints" if lines else f"no secrets in {len(paths)} files")

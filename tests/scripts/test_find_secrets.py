@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.find_secrets import ALLOWED_FILE, Allowed, Finding, complaints, main
+from scripts.find_secrets import ALLOWED_FILE, MEMORY_FILE, Allowed, Finding, complaints, fingerprints, main
 
 # Put together here, so that this file holds no secret itself.
 AWS_KEY = "AKIA" + "Q3EGRIPN" + "7CUVXZJ2"
@@ -59,6 +59,15 @@ def test_an_ignored_file_is_not_scanned(repository: Path) -> None:
     (repository / ".gitignore").write_text("local.env\n")
     (repository / "local.env").write_text(f"{AWS_KEY}\n")
     assert main(repository) == 0
+
+
+def test_a_clean_file_is_not_read_again_until_it_changes(repository: Path) -> None:
+    paths = [Path("README.md")]
+    assert main(repository) == 0
+    assert (repository / MEMORY_FILE).read_text() == fingerprints(repository, paths)[paths[0]]
+    (repository / "README.md").write_text(f"{AWS_KEY}\n")
+    assert main(repository) == 1
+    assert main(repository) == 1, "a file with a finding is never remembered as clean"
 
 
 def test_a_committed_allowance_covers_its_kind_in_its_files(repository: Path) -> None:
