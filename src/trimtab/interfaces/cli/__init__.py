@@ -1,23 +1,18 @@
-"""The `trimtab` command."""
+"""The `trimtab` command: it starts here; each family of verbs has a file, imported when it is called."""
 
 from __future__ import annotations
 
-from importlib.metadata import version as installed_version
+import sys
+from typing import NoReturn
 
-import click
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
-    """Keep Kubernetes clusters at the state that Git declares."""
+INTERRUPTED = 130
 
 
-@main.command()
-def version() -> None:
-    r"""Print the version.
+def main() -> NoReturn:
+    """Run the command that stands on the command line, and leave with its exit code."""
+    try:
+        from trimtab.interfaces.cli.entry import run_process
 
-    \b
-    Example:
-      trimtab version
-    """
-    click.echo(f"trimtab {installed_version('trimtab')}")
+        sys.exit(run_process())
+    except KeyboardInterrupt:  # so early that nothing has begun
+        sys.exit(INTERRUPTED)

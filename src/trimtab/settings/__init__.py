@@ -1,14 +1,21 @@
 """One frozen value holds every setting: a group per room, the meaning beside each field.
 
-This module only describes them. `trimtab.interfaces` merges file, environment and flags into one
-`Settings` and hands each room its own group; no room reads the environment.
+This module only describes them; `trimtab.settings.merge` makes one `Settings` of file, environment and flags,
+which `trimtab.interfaces` reads once. Each room is handed its own group; no room reads the environment.
+A duration is a `timedelta`, a number of bytes a `Size`; a range stands beside the type.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+#: a number that makes no sense below one
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+#: bytes; people write `64MiB`
+Size: TypeAlias = Annotated[int, Meta(ge=0, extra={"unit": "bytes"})]
 
 
 class ClusterSettings(Struct, frozen=True, kw_only=True):
@@ -19,13 +26,13 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     #: give up on opening a connection after this long
     connect_timeout: timedelta = timedelta(seconds=10)
     #: requests under way at once; watches have their own connections and do not count
-    concurrency: int = 32
+    concurrency: Count = 32
     #: objects asked for per page of a list
-    page_size: int = 500
+    page_size: Count = 500
     #: tries of a request that the server answers with 429 or 503
-    attempts: int = 5
+    attempts: Count = 5
     #: an answer, or one event of a watch, larger than this is refused
-    answer_limit: int = 512 << 20
+    answer_limit: Size = 512 << 20
     #: a watch that says nothing for this long, not even a bookmark, is taken for dead and resumed
     watch_silence: timedelta = timedelta(seconds=90)
     #: a credential plugin that has not answered by then is killed
@@ -52,15 +59,15 @@ class ProgramsSettings(Struct, frozen=True, kw_only=True):
     #: processor time of a program and its children; null: as much as the wall time allows
     cpu: timedelta | None = None
     #: resident bytes of a program and its children; null: unlimited
-    memory: int | None = 1024 * 1024 * 1024
+    memory: Size | None = 1024 * 1024 * 1024
     #: bytes of standard output, and as many of standard error
-    output: int = 64 * 1024 * 1024
+    output: Size = 64 * 1024 * 1024
     #: bytes of any one file a program writes; null: unlimited
-    file_size: int | None = None
+    file_size: Size | None = None
     #: files that each process of a program may hold open; null: unlimited
-    open_files: int | None = 1024
+    open_files: Count | None = 1024
     #: processes and threads of a program at one time; null: unlimited
-    processes: int | None = 256
+    processes: Count | None = 256
 
 
 class Settings(Struct, frozen=True, kw_only=True):

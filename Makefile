@@ -1,0 +1,39 @@
+# The developer's whole interface. `make` alone lists the verbs.
+
+PYTHON ?=
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format lock docs test-pythons judge-fresh clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## fill .venv with exactly what uv.lock says; needs Python 3.11 or newer and nothing else
+	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py
+
+test: check ## set up, check, and run the tests
+	@$(BIN)/pytest
+
+check: setup ## lint, format, types, import contracts, secrets, dependency audit
+	@$(BIN)/python -m scripts.check
+
+format: setup ## put the sources into the house's format
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
+	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py lock
+
+docs: setup ## write the generated parts of docs/
+	@$(BIN)/python -m scripts.write_docs
+
+test-pythons: setup ## run the tests on every Python we claim and that is here
+	@$(BIN)/python -m scripts.try_pythons
+
+judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
+	@$(BIN)/python -m scripts.judge_fresh
+
+clean: ## remove what the verbs left in the checkout
+	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

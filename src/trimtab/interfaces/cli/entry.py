@@ -1,0 +1,81 @@
+"""From a command line to an exit code: the edge, where the environment is read and every error ends.
+
+What a person can act on is one sentence on stderr, and the class of the error is the exit code. Anything else
+is a bug: one line with an id, the traceback in a file of that name or, with --debug, on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from trimtab.errors import EXIT_BUG, TrimtabError
+from trimtab.interfaces.cli import INTERRUPTED
+from trimtab.interfaces.cli.verbs import trimtab
+
+PROGRAM = "trimtab"
+COMPLETION = "_TRIMTAB_COMPLETE"
+BROKEN_PIPE = 141
+
+
+def run_process() -> int:
+    """Run with the arguments and the environment of this process."""
+    return run(sys.argv[1:], dict(os.environ))  # noqa: TID251 - this is the edge
+
+
+def run(arguments: Sequence[str], environment: Mapping[str, str], command: click.Command = trimtab) -> int:
+    """Run a command line to its exit code; whatever goes wrong has been told when this returns."""
+    if instruction := environment.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(command, {"obj": environment}, PROGRAM, COMPLETION, instruction)
+    color = False if environment.get("NO_COLOR") else None
+    debug = False
+    try:
+        with command.make_context(PROGRAM, list(arguments), obj=environment, color=color) as context:
+            debug = context.params.get("debug", False)
+            command.invoke(context)
+    except BaseException as exc:  # noqa: BLE001 - every error ends here, as an exit code
+        return _told(exc, environment, debug=debug, color=color)
+    return 0
+
+
+def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, color: bool | None) -> int:
+    """Tell what went wrong to whom it concerns; the exit code."""
+    match exc:
+        case click.exceptions.Exit():
+            return exc.exit_code
+        case click.ClickException():
+            exc.show()
+            return exc.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            return INTERRUPTED
+        case BrokenPipeError():
+            _give_up_stdout()
+            return BROKEN_PIPE
+        case TrimtabError():
+            _say(str(exc), color)
+            return exc.exit_code
+        case Exception():
+            _say(_bug(exc, environment, debug=debug), color)
+            return EXIT_BUG
+        case _:
+            raise exc
+
+
+def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is the third answer
+    click.echo(f"{click.style('Error:', fg='red')} {sentence}", err=True, color=color)
+
+
+def _bug(exc: Exception, environment: Mapping[str, str], *, debug: bool) -> str:
+    from trimtab.interfaces.cli.bugs import recorded
+
+    return recorded(exc, environment, debug=debug)
+
+
+def _give_up_stdout() -> None:
+    """Nobody reads any more: let what is still buffered go nowhere, without a complaint at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,84 @@
+"""The command itself: its global options, and its verbs, each imported only when it is called.
+
+A new verb is a file here and a line in `VERBS`. It takes the `Invocation` with `@click.pass_obj`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+#: verb → the module beside this one that holds the command of that name
+VERBS = {"settings": "settings", "version": "version"}
+
+
+class Invocation(NamedTuple):
+    """What every verb may need to know of how it was called."""
+
+    environment: Mapping[str, str]
+    config: Path | None
+    overrides: Mapping[str, str]
+
+
+class Verbs(click.Group):
+    """A group that imports a verb when somebody asks for it, so that the others cost nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in order."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of that name."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"{__package__}.{VERBS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that is meant, or the near miss that might be."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as exc:
+            raise click.NoSuchCommand(exc.command_name, possibilities=VERBS, ctx=ctx) from None
+
+
+def _overrides(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """The settings given with --set, the last one of a name winning."""
+    found = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not of the form group.name=value.")
+        found[key] = value
+    return found
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Read settings from this file, not from $TRIMTAB_CONFIG or ~/.config/trimtab/config.toml.",
+)
+@click.option(
+    "--set", "overrides", multiple=True, callback=_overrides, metavar="NAME=VALUE", help="Change one setting."
+)
+@click.option("--debug", is_flag=True, help="Show the details of an error that is a bug.")
+@click.pass_context
+def trimtab(context: click.Context, config: Path | None, overrides: dict[str, str], *, debug: bool) -> None:
+    """Keep Kubernetes clusters at the state that Git declares.
+
+    \b
+    Examples:
+      trimtab version                                    what is installed
+      trimtab settings                                   what is set, and by whom
+      trimtab --set cluster.page_size=100 settings       the same, with one change
+    """
+    del debug  # it matters only where an error ends
+    context.obj = Invocation(environment=context.obj, config=config, overrides=overrides)

@@ -1,0 +1,91 @@
+"""Where the settings file is looked for, and what is said of one that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trimtab.errors import InvalidSpec, Missing
+from trimtab.interfaces.cli.configuration import default_path, entries_of, settings_of
+from trimtab.interfaces.cli.verbs import Invocation, trimtab
+from trimtab.settings import ClusterSettings, Settings
+
+
+def written(path: Path, page_size: int) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"[cluster]\npage_size = {page_size}\n")
+    return path
+
+
+def called(environment: Mapping[str, str], config: Path | None = None, **overrides: str) -> Settings:
+    return settings_of(Invocation(environment=environment, config=config, overrides=overrides))
+
+
+def sized(page_size: int) -> Settings:
+    return Settings(cluster=ClusterSettings(page_size=page_size))
+
+
+def test_the_file_is_the_flags_or_the_environments_or_the_users(tmp_path: Path) -> None:
+    written(tmp_path / "trimtab" / "config.toml", 1)
+    user = {"XDG_CONFIG_HOME": str(tmp_path)}
+    named = {**user, "TRIMTAB_CONFIG": str(written(tmp_path / "named.toml", 2))}
+    flag = written(tmp_path / "flag.toml", 3)
+    assert called(user) == sized(1)
+    assert called(named) == sized(2)
+    assert called(named, flag) == sized(3)
+
+
+def test_no_file_of_the_user_means_the_defaults(tmp_path: Path) -> None:
+    assert called({"XDG_CONFIG_HOME": str(tmp_path)}) == Settings()
+
+
+def test_the_usual_place_is_below_the_home_folder() -> None:
+    assert default_path({}) == Path.home() / ".config" / "trimtab" / "config.toml"
+
+
+def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(Missing, match=r"gone\.toml: it does not exist"):
+        called({"TRIMTAB_CONFIG": str(tmp_path / "gone.toml")})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"[cluster\n", "it is not TOML: Expected ']'"),
+        (b"a = 1\na = 2\n", "it is not TOML: Cannot overwrite a value"),
+        (b"\xff\xfe", "it is not UTF-8 text"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "c.toml").write_bytes(content)
+    with pytest.raises(InvalidSpec) as told:
+        entries_of(tmp_path / "c.toml")
+    assert told.value.subject == f"settings file {tmp_path / 'c.toml'}"
+    assert told.value.reason.startswith(reason)
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpec, match="it cannot be read: Is a directory"):
+        entries_of(tmp_path)
+
+
+def test_the_verb_shows_every_setting_with_its_origin(tmp_path: Path) -> None:
+    file = written(tmp_path / "c.toml", 7)
+    arguments = ["--config", str(file), "--set", "cluster.attempts=2", "settings", "-o", "json"]
+    done = CliRunner().invoke(trimtab, arguments, obj={"TRIMTAB_CLUSTER__CONCURRENCY": "3"})
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(done.output)}
+    assert rows["cluster.page_size"] == ("7", f"{file}: cluster.page_size")
+    assert rows["cluster.concurrency"] == ("3", "environment variable TRIMTAB_CLUSTER__CONCURRENCY")
+    assert rows["cluster.attempts"] == ("2", "--set cluster.attempts")
+    assert rows["cluster.request_timeout"] == ("30s", "default")
+
+
+def test_the_verb_shows_a_table_to_people(tmp_path: Path) -> None:
+    done = CliRunner().invoke(trimtab, ["settings"], obj={"XDG_CONFIG_HOME": str(tmp_path)})
+    lines = done.output.splitlines()
+    assert lines[0].split() == ["SETTING", "VALUE", "ORIGIN"]
+    assert len({line.index(line.split()[1]) for line in lines}) == 1

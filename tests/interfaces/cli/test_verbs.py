@@ -1,0 +1,95 @@
+"""Every verb says what it does and shows an example; a slip of the finger gets a suggestion."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+import trimtab as package
+from trimtab.interfaces.cli.verbs import VERBS, trimtab
+
+ROOT = Path(__file__).parents[3]
+
+
+def invoke(*arguments: str, environment: Mapping[str, str] | None = None) -> Result:
+    return CliRunner().invoke(trimtab, arguments, obj=environment or {}, catch_exceptions=False)
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every verb, groups within groups included."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        yield (*path, name)
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("words", [(), *commands(trimtab)], ids=" ".join)
+def test_every_verb_explains_itself_and_shows_an_example(words: tuple[str, ...]) -> None:
+    done = invoke(*words, "--help")
+    assert done.exit_code == 0
+    assert "Example" in done.output
+    assert "\n    trimtab" in done.output, "the examples keep their lines"
+
+
+@pytest.mark.parametrize(("slip", "meant"), [("verison", "version"), ("setting", "settings")])
+def test_an_unknown_verb_gets_the_near_miss(slip: str, meant: str) -> None:
+    done = invoke(slip)
+    assert done.exit_code == 2
+    assert f"No such command '{slip}'. Did you mean '{meant}'?" in done.output
+
+
+def test_an_unknown_verb_that_is_like_nothing_gets_no_guess() -> None:
+    assert "Did you mean" not in invoke("frobnicate").output
+
+
+def test_the_version_is_the_one_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert package.__version__ == project["version"]
+    assert invoke("version").output.startswith(f"trimtab {package.__version__} (Python 3.")
+
+
+def test_the_version_is_told_to_programs() -> None:
+    as_json = json.loads(invoke("version", "-o", "json").output)
+    assert list(as_json) == ["version", "python", "platform"]
+    assert as_json["version"] == package.__version__
+    assert yaml.safe_load(invoke("version", "-o", "yaml").output) == as_json
+
+
+def test_an_output_nobody_knows_is_refused() -> None:
+    assert invoke("version", "-o", "xml").exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["cluster.page_size", "", "page"])
+def test_a_change_of_a_setting_needs_a_name_and_a_value(text: str) -> None:
+    done = invoke("--set", text, "settings")
+    assert done.exit_code == 2
+    assert f"{text!r} is not of the form group.name=value" in done.output
+
+
+def test_the_start_imports_nothing_that_only_some_verbs_need() -> None:
+    code = "import sys, trimtab.interfaces.cli.entry; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {
+        "aiohttp",
+        "asyncio",
+        "cryptography",
+        "importlib.metadata",
+        "msgspec",
+        "yaml",
+        "trimtab.settings",
+    }
+    assert heavy.intersection(loaded) == set()
+    assert not any(f"trimtab.interfaces.cli.{module}" in loaded for module in VERBS.values())
