@@ -122,6 +122,7 @@ class Transport:
 
     async def exchange(self, request: Request) -> Answer:
         """Send a request and read the whole answer, all tries within one deadline."""
+        await self._access.headers()  # a credential plugin has a deadline of its own; its answer is kept
         deadline = self._settings.request_timeout.total_seconds()
         failures: list[TrimtabError] = []
         try:

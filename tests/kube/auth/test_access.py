@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.pki import Authority, Issued, in_base64
-from testbed.plugins import plugin_script, run_plugin
+from testbed.plugins import plugin_script
 from testbed.tlsserver import seen_by, server_context, serving
 from trimtab.errors import InvalidSpec, Missing, SourceRefused
 from trimtab.kube.auth import Access, from_kubeconfig, from_tenant_kubeconfig, in_cluster
@@ -55,7 +55,6 @@ def opened(
         settings=ClusterSettings(),
         clock=clock or ManualClock(),
         environment={"PATH": "/usr/bin:/bin"},
-        run=run_plugin,
     )
 
 
@@ -153,7 +152,6 @@ async def test_several_files_are_one_and_missing_ones_do_not_matter(tmp_path: Pa
         settings=ClusterSettings(),
         clock=ManualClock(),
         environment={},
-        run=run_plugin,
     )
     assert await sent(access) == [("Authorization", "Bearer t")]
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from testbed.pki import Authority, in_base64
-from testbed.plugins import plugin_script, run_plugin
+from testbed.plugins import plugin_script
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, TrimtabError, Unavailable
 from trimtab.kube.auth import Access, from_kubeconfig, from_tenant_kubeconfig
 from trimtab.settings import ClusterSettings
@@ -417,7 +417,7 @@ PLUGIN = [
         config=plugin(),
         script=NO_INTERPRETER,
         error=Unavailable,
-        says=f"{PLUGINS}could not be started (no such file or directory). Run it by hand to see why.",
+        says=f"{PLUGINS}could not be started ({{}}/login names an interpreter that does not exist). Run it by hand to see why.",
     ),
     Case(
         name="plugin that fails silently",
@@ -432,7 +432,7 @@ PLUGIN = [
         config=plugin(),
         script=("echo canary", "exec sleep 600"),
         error=Unavailable,
-        says=f"{PLUGINS}was stopped: it did not end within 0.5 s."
+        says=f"{PLUGINS}was stopped: it used 0.5 s of time; the limit is 0.5 s."
         " Run it by hand to see what it waits for, or raise cluster.plugin_timeout.",
     ),
     Case(
@@ -492,7 +492,6 @@ def opened(path: Path, **asked: str) -> Access:
         settings=ClusterSettings(plugin_timeout=timedelta(seconds=0.5)),
         clock=ManualClock(),
         environment={"PATH": "/usr/bin:/bin"},
-        run=run_plugin,
     )
 
 

@@ -9,12 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
-from testbed.plugins import Ended, plugin_script, run_plugin
+from testbed.plugins import plugin_script
 from trimtab.errors import Missing, Unavailable
 from trimtab.kube.auth.kubeconfig import ClusterEntry, Named, PluginEntry, PluginVariable
-from trimtab.kube.auth.plugin import Plugin, PluginCall
+from trimtab.kube.auth.plugin import Plugin, PluginCall, run_plugin
 from trimtab.kube.auth.redaction import Secret
 from trimtab.tasks.clock import ManualClock
 
@@ -26,17 +27,25 @@ def token_answer(token: str, expires: str | None = None) -> str:
     return json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status})
 
 
+class Answer(Struct, frozen=True, kw_only=True):
+    """How a plugin ended and what it printed."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
 class HeldRun:
     """Stands in for running a program: ends when the test says so, and counts."""
 
     def __init__(self) -> None:
         self.started = 0
         self.end = asyncio.Event()
-        self.ended = Ended(code=0, stdout=token_answer("t").encode(), stderr=b"")
+        self.ended = Answer(code=0, stdout=token_answer("t").encode(), stderr=b"")
 
     async def __call__(
         self, argv: Sequence[str], *, environment: Mapping[str, str], wall: timedelta
-    ) -> Ended:
+    ) -> Answer:
         assert argv
         assert environment
         assert wall
@@ -147,7 +156,7 @@ async def test_callers_who_come_together_share_one_run(tmp_path: Path) -> None:
 
 async def test_callers_who_come_together_share_one_failure(tmp_path: Path) -> None:
     plugin, run = held(tmp_path)
-    run.ended = Ended(code=1, stdout=b"", stderr=b"no session")
+    run.ended = Answer(code=1, stdout=b"", stderr=b"no session")
 
     async def outcome() -> str:
         with pytest.raises(Unavailable) as caught:

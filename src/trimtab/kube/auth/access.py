@@ -23,7 +23,7 @@ from trimtab.kube.auth.files import Content, FixedContent, WatchedFile, read_fil
 from trimtab.kube.auth.identity import Authorities, Client, Identity, Token
 from trimtab.kube.auth.impersonation import Impersonation, impersonation_headers, impersonation_problem
 from trimtab.kube.auth.kubeconfig import ClusterEntry, Kubeconfig, Named, Selected, UserEntry
-from trimtab.kube.auth.plugin import Plugin, PluginCall, RunPlugin
+from trimtab.kube.auth.plugin import Plugin, PluginCall, RunPlugin, run_plugin
 from trimtab.kube.auth.redaction import Secret, printable
 from trimtab.kube.auth.tls import tls_context
 from trimtab.settings import ClusterSettings
@@ -182,7 +182,7 @@ def from_kubeconfig(
     settings: ClusterSettings,
     clock: Clock,
     environment: Mapping[str, str],
-    run: RunPlugin,
+    run: RunPlugin = run_plugin,
 ) -> Access:
     """Access by kubeconfig files, merged as kubectl does; of several files some may be missing.
 

@@ -15,12 +15,15 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from trimtab import programs
 from trimtab.errors import InvalidSpec, Missing, TrimtabError, Unavailable
 from trimtab.kube.auth.execprotocol import Credential, credential, entry_problem, exec_info
 from trimtab.kube.auth.kubeconfig import ClusterEntry, Named, PluginEntry
 from trimtab.kube.auth.redaction import presentable, quoted, secrets_among, secrets_in_arguments
+from trimtab.programs import Limits, ProgramStopped
 from trimtab.tasks.clock import Clock
 
+_LONGEST_ANSWER = 1 << 20
 _LONG_WORD = re.compile(r"[^\s\"'{}\[\]:,]{16,}")
 
 
@@ -40,17 +43,21 @@ class PluginAnswer(Protocol):
         """Where the complaints are."""
 
 
-class PluginStopped(Exception):
-    """The plugin did not end by itself within its limits; the message says in a few words which."""
-
-
 class RunPlugin(Protocol):
-    """Runs a program with network, without input, and kills it when `wall` is over (PluginStopped)."""
+    """Runs a program with network, without input, and kills it when `wall` is over (ProgramStopped)."""
 
     async def __call__(
         self, argv: Sequence[str], *, environment: Mapping[str, str], wall: timedelta
     ) -> PluginAnswer:
         """Run it to its end."""
+
+
+async def run_plugin(argv: Sequence[str], *, environment: Mapping[str, str], wall: timedelta) -> PluginAnswer:
+    """Run a plugin as its user would, with network and files as they are, but ended in time and whole."""
+    limits = Limits(
+        wall=wall, output=_LONGEST_ANSWER, network=True, memory=None, open_files=None, processes=None
+    )
+    return await programs.run(argv, limits=limits, environment=environment, namespaces="never")
 
 
 class PluginCall(Struct, frozen=True, kw_only=True):
@@ -126,8 +133,8 @@ class Plugin:
         argv = [_found(call, name), *(argument.reveal() for argument in call.entry.args)]
         try:
             answer = await self._run(argv, environment=self._environment(), wall=call.timeout)
-        except PluginStopped as exc:
-            reason = f"its exec plugin {name} was stopped: {exc}"
+        except ProgramStopped as exc:
+            reason = f"its exec plugin {name} {exc.reason}"
             remedy = "Run it by hand to see what it waits for, or raise cluster.plugin_timeout"
             raise Unavailable(call.subject, reason, remedy) from exc
         except (OSError, TrimtabError) as exc:
