@@ -87,6 +87,11 @@ async def test_only_the_given_environment_is_there(namespaces: Namespaces) -> No
     assert finished.stdout == b"A=1\nB=x=y\nz\n"
 
 
+async def test_our_own_environment_cannot_be_read_from_the_process_above(namespaces: Namespaces) -> None:
+    finished = await sh("cat /proc/$PPID/environ && echo read", namespaces=namespaces)
+    assert finished.stdout in {b"", b"read\n"}  # it may not be opened, or there is nothing in it
+
+
 async def test_go_programs_are_told_of_the_memory_limit_unless_the_caller_says_otherwise() -> None:
     limits = Limits(memory=100 * MIB)
     told = await run(["/usr/bin/env"], limits=limits)
@@ -411,7 +416,7 @@ def test_all_of_this_holds_for_an_unprivileged_user_too() -> None:
     place = Path("/tmp") / f"trimtab-unprivileged-{os.getpid()}"
     place.mkdir(mode=0o700)
     os.chown(place, 65534, 65534)
-    pytest_again = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not never")
+    pytest_again = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not never or above")
     command = [*UNPRIVILEGED, sys.executable, *pytest_again]
     try:
         done = subprocess.run(
