@@ -88,6 +88,11 @@ async def test_only_the_given_environment_is_there(namespaces: Namespaces) -> No
     assert finished.stdout == b"A=1\nB=x=y\nz\n"
 
 
+async def test_our_own_environment_cannot_be_read_from_the_process_above(namespaces: Namespaces) -> None:
+    finished = await sh("cat /proc/$PPID/environ && echo read", namespaces=namespaces)
+    assert finished.stdout in {b"", b"read\n"}  # it may not be opened, or there is nothing in it
+
+
 async def test_go_programs_are_told_of_the_memory_limit_unless_the_caller_says_otherwise() -> None:
     limits = Limits(memory=100 * MIB)
     told = await run(["/usr/bin/env"], limits=limits)
@@ -267,20 +272,46 @@ async def test_cancelling_ends_the_whole_tree(
 
 
 OWNER = """
-import asyncio, sys
+import asyncio, os, signal, sys
 from trimtab.programs import run
 program = ["/bin/sh", "-c", sys.argv[1]]
-asyncio.run(run(program, environment={"PATH": "/usr/bin:/bin"}, namespaces=sys.argv[2]))
+def leave_a_bystander():
+    sys.stdin.readline()
+    if os.fork() == 0:
+        signal.pause()
+    print("left", flush=True)
+async def main():
+    asyncio.get_running_loop().add_reader(0, leave_a_bystander)
+    await run(program, environment={"PATH": "/usr/bin:/bin"}, namespaces=sys.argv[2])
+asyncio.run(main())
 """
 
 
+async def owner_of(script: str, namespaces: Namespaces) -> asyncio.subprocess.Process:
+    arguments = (sys.executable, "-W", "ignore", "-c", OWNER, script, namespaces)
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*arguments, stdin=pipe, stdout=pipe, start_new_session=True)
+
+
 async def test_the_tree_dies_with_an_owner_who_is_killed(wire: Wire, namespaces: Namespaces) -> None:
-    script = f"{escape(wire)} {wire.hold()}"
-    owner = await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, script, namespaces)
+    owner = await owner_of(f"{escape(wire)} {wire.hold()}", namespaces)
     await wire.up(2)
     owner.kill()
-    await owner.wait()
+    await owner.communicate()
     await wire.dead()
+
+
+async def test_it_does_so_even_if_a_fork_of_the_owner_lives_on(wire: Wire, namespaces: Namespaces) -> None:
+    owner = await owner_of(wire.hold(), namespaces)
+    assert owner.stdin
+    assert owner.stdout
+    await wire.up()
+    owner.stdin.write(b"fork\n")
+    assert await owner.stdout.readline() == b"left\n"
+    owner.kill()
+    await wire.dead()
+    os.killpg(owner.pid, signal.SIGKILL)  # the bystander
+    await owner.communicate()
 
 
 async def test_the_program_dies_with_its_launcher(wire: Wire, namespaces: Namespaces) -> None:
@@ -388,7 +419,7 @@ def test_all_of_this_holds_for_an_unprivileged_user_too() -> None:
     place = Path("/tmp") / f"trimtab-unprivileged-{os.getpid()}"
     place.mkdir(mode=0o700)
     os.chown(place, 65534, 65534)
-    pytest_again = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not never")
+    pytest_again = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not never or above")
     command = [*UNPRIVILEGED, sys.executable, *pytest_again]
     try:
         done = subprocess.run(
@@ -431,9 +462,8 @@ async def test_a_bare_name_is_looked_up_in_the_given_path_alone(tmp_path: Path) 
     assert (await run(["true"], environment=TOOLS)).code == 0
     assert type(await refusal("true")) is Missing
     a_file(tmp_path, "#!/bin/sh\n", 0o755)
-    assert (
-        type(await refusal("program", cwd=tmp_path, environment={"PATH": f"::.:{tmp_path.name}"})) is Missing
-    )
+    relative = {"PATH": f"::.:{'../' * 20}{tmp_path}"}
+    assert type(await refusal("program", environment=relative)) is Missing
     assert (await run(["program"], environment={"PATH": str(tmp_path)})).code == 0
 
 
