@@ -106,7 +106,9 @@ class World:
 
     def relist(self, *, page_size: int) -> None:
         objects = [self.objects[name] for name in sorted(self.objects)]
-        pages = [page(self.version, *objects[at : at + page_size]) for at in range(0, len(objects), page_size)]
+        pages = [
+            page(self.version, *objects[at : at + page_size]) for at in range(0, len(objects), page_size)
+        ]
         for news in listed(self.picture, *pages or [page(self.version)]):
             self.paint(news)
 
