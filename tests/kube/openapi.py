@@ -13,16 +13,19 @@ RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 class OpenApiShape:
     """A node of an OpenAPI document, or of a CRD's schema."""
 
-    def __init__(self, node: Mapping[str, Any], types: Mapping[str, Mapping[str, Any]]) -> None:
-        self.name = _reference(node)
-        self.node = {**types[self.name], **node} if self.name else node
+    def __init__(
+        self, node: Mapping[str, Any], types: Mapping[str, Mapping[str, Any]], model: str = ""
+    ) -> None:
+        reference = _reference(node)
+        self.model = reference or model
+        self.node = {**types[reference], **node} if reference else node
         self.types = types
         self.type: str = self.node.get("type", "")
         self.format: str = self.node.get("format", "")
         self.properties: Mapping[str, Any] = self.node.get("properties", {})
         self.list_type: str = self.node.get("x-kubernetes-list-type", "atomic")
         self.list_keys: tuple[str, ...] = tuple(self.node.get("x-kubernetes-list-map-keys", ()))
-        self.atomic = self.node.get("x-kubernetes-map-type") == "atomic" or self.name == RAW_EXTENSION
+        self.atomic = self.node.get("x-kubernetes-map-type") == "atomic" or self.model == RAW_EXTENSION
         self.merge_key: str = self.node.get("x-kubernetes-patch-merge-key", "")
         strategies = self.node.get("x-kubernetes-patch-strategy", "")
         self.merge_strategies = frozenset(filter(None, strategies.split(",")))
@@ -57,7 +60,7 @@ def _reference(node: Mapping[str, Any]) -> str:
 def shape_from_openapi(document: Mapping[str, Any], name: str) -> OpenApiShape:
     """The shape of a type in one of a server's `/openapi/v3/...` documents."""
     types = document["components"]["schemas"]
-    return OpenApiShape(types[name], types)
+    return OpenApiShape(types[name], types, name)
 
 
 def blank_of(shape: OpenApiShape, depth: int = 0) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Pure functions raise these; a server turns them into HTTP answers, everybody els
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -20,19 +20,36 @@ class Cause(Struct, frozen=True, kw_only=True):
     message: str
     field: str = ""
 
+    def to_json(self) -> dict[str, str]:
+        """A line of a Status's causes."""
+        words = {"reason": self.reason, "message": self.message}
+        return {**words, "field": self.field} if self.field else words
+
 
 class Refused(UserError):
-    """The request is refused with this code, reason and message, word for word as Kubernetes says it."""
+    """The request is refused with this code, reason word and message, exactly as Kubernetes says it.
 
-    def __init__(self, code: int, word: str, message: str, *, causes: Sequence[Cause] = ()) -> None:
-        super().__init__("request", message)
+    `hint` says more to people, where Kubernetes keeps silent about the reason.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        word: str,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__("request", message, hint)
         self.code = code
         self.word = word
         self.message = message
-        self.causes = tuple(causes)
+        self.details = details
+        self.hint = hint
 
     def __str__(self) -> str:
-        return self.message
+        return f"{self.message} ({self.hint})" if self.hint else self.message
 
     def status(self) -> dict[str, Any]:
         """The `Status` object of the answer."""
@@ -40,21 +57,17 @@ class Refused(UserError):
         status["message"] = self.message
         if self.word:
             status["reason"] = self.word
-        if self.causes:
-            status["details"] = {"causes": [_written(cause) for cause in self.causes]}
+        if self.details is not None:
+            status["details"] = dict(self.details)
         return {**status, "code": self.code}
-
-
-def _written(cause: Cause) -> dict[str, str]:
-    words = {"reason": cause.reason, "message": cause.message}
-    return {**words, "field": cause.field} if cause.field else words
 
 
 class ApplyConflict(Refused, Conflict):
     """Other managers own fields that the applied configuration would change."""
 
     def __init__(self, message: str, causes: Sequence[Cause]) -> None:
-        super().__init__(409, "Conflict", message, causes=causes)
+        super().__init__(409, "Conflict", message, details={"causes": [cause.to_json() for cause in causes]})
+        self.causes = tuple(causes)
 
 
 def bad_request(message: str) -> Refused:

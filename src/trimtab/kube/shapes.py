@@ -16,6 +16,10 @@ class Shape(Protocol):
     """One node of a schema, as far as merging goes."""
 
     @property
+    def model(self) -> str:
+        """The name of a built-in type, such as io.k8s.api.core.v1.PodSpec; empty for others."""
+
+    @property
     def type(self) -> str:
         """One of object, array, string, integer, number, boolean; empty for anything."""
 
@@ -61,6 +65,11 @@ class Shape(Protocol):
 
 class Anything(Struct, frozen=True):
     """The shape of what no schema describes: maps merge key by key, lists are atomic."""
+
+    @property
+    def model(self) -> str:
+        """No type of a name."""
+        return ""
 
     @property
     def type(self) -> str:
