@@ -1,4 +1,4 @@
-"""Random strategic merge patches for Deployments, with every directive, and what to compare of the outcome."""
+"""Random strategic merge patches for Deployments, with every directive, and what to compare afterwards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def _container(random: Random, name: str) -> dict[str, Any]:
 
 
 def _volume(random: Random, name: str) -> dict[str, Any]:
-    source = random.choice([{"emptyDir": {}}, {"configMap": {"name": "m"}}])
+    sources: list[dict[str, Any]] = [{"emptyDir": {}}, {"configMap": {"name": "m"}}]
+    source = random.choice(sources)
     return {"name": name, **source}
 
 

@@ -89,6 +89,11 @@ class Sample(Struct, frozen=True):
     folder: str
     fill: Callable[[Random], dict[str, Any]]
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether a Go struct stands behind it, in which empty things vanish and others appear."""
+        return self.target.kind != "Gadget"
+
     def named(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """An object of this kind."""
         fields = dict(fields)
@@ -141,7 +146,8 @@ def gadget(random: Random) -> dict[str, Any]:
     def port(number: int) -> dict[str, Any]:
         return {
             "port": number,
-            **some(random, protocol=lambda: pick(["TCP", "UDP"]), name=lambda: pick("mn")),
+            "protocol": pick(["TCP", "UDP"]),
+            **some(random, name=lambda: pick("mn")),
         }
 
     def inner() -> dict[str, Any]:
@@ -209,7 +215,8 @@ def service(random: Random) -> dict[str, Any]:
 
     def port(number: int) -> dict[str, Any]:
         protocol = random.choice(["TCP", "UDP"])
-        return {"port": number, "protocol": protocol, "name": f"p{number}", "targetPort": number}
+        name = f"{protocol.lower()}{number}"
+        return {"port": number, "protocol": protocol, "name": name, "targetPort": number}
 
     ports = [port(number) for number in [80, *_subset(random, [81, 443])]]
     rest = some(random, selector=lambda: _texts(random, "s", "t"))
