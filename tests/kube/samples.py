@@ -14,6 +14,7 @@ from trimtab.kube.apply import Target
 from trimtab.kube.fields import EMPTY, FieldSet, path
 
 GROUP = "merging.example.com"
+STATUS = FieldSet.of(path("status"))
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 
 
@@ -60,6 +61,17 @@ GADGET_SPEC = _record(
     },
     free={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
 )
+#: the part of ObjectMeta that tests without a server need, in the server's own words
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+META_TYPES: dict[str, Any] = {
+    OBJECT_META: _record(
+        **dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"), TEXT),
+        generation=NUMBER,
+        labels={"type": "object", "additionalProperties": TEXT},
+        annotations={"type": "object", "additionalProperties": TEXT},
+        finalizers={"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"},
+    )
+}
 GADGET_SCHEMA = _record(spec=GADGET_SPEC, status=_record(phase=TEXT, seen=NUMBER))
 GADGET_CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -233,44 +245,52 @@ def prepare(server: Server) -> None:
     raise AssertionError("the Gadget kind is not served")
 
 
-def samples(server: Server, namespace: str) -> dict[str, Sample]:
-    """The sample kinds as this server knows them."""
-    core, apps = (server.get(f"/openapi/v3/{folder}") for folder in ("api/v1", "apis/apps/v1"))
-    meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-    types = core["components"]["schemas"]
+def gadget_shape(types: Mapping[str, Any]) -> OpenApiShape:
+    """The shape of a Gadget; `types` hold ObjectMeta."""
     properties = {
         "apiVersion": TEXT,
         "kind": TEXT,
-        "metadata": {"$ref": f"#/{meta}"},
+        "metadata": {"$ref": f"#/{OBJECT_META}"},
         **GADGET_SCHEMA["properties"],
     }
-    gadgets = OpenApiShape({**GADGET_SCHEMA, "properties": properties}, types)
-    status = FieldSet.of(path("status"))
+    return OpenApiShape({**GADGET_SCHEMA, "properties": properties}, types)
+
+
+def gadget_target(types: Mapping[str, Any] = META_TYPES, subresource: str = "") -> Target:
+    """Gadgets, or their status."""
+    reset = FieldSet.of(*(path(name) for name in ("metadata", "spec"))) if subresource else STATUS
+    return Target(
+        shape=gadget_shape(types),
+        api_version=f"{GROUP}/v1",
+        kind="Gadget",
+        subresource=subresource,
+        reset=reset,
+    )
+
+
+def samples(server: Server, namespace: str) -> dict[str, Sample]:
+    """The sample kinds as this server knows them."""
+    core, apps = (server.get(f"/openapi/v3/{folder}") for folder in ("api/v1", "apis/apps/v1"))
     places = f"namespaces/{namespace}"
     return {
         "gadget": Sample(
-            _target(gadgets, f"{GROUP}/v1", "Gadget", status),
-            f"/apis/{GROUP}/v1/{places}/gadgets",
-            gadget,
+            gadget_target(core["components"]["schemas"]), f"/apis/{GROUP}/v1/{places}/gadgets", gadget
         ),
         "configmap": Sample(
             _built_in(core, "io.k8s.api.core.v1.ConfigMap", "v1"), f"/api/v1/{places}/configmaps", config_map
         ),
         "deployment": Sample(
-            _built_in(apps, "io.k8s.api.apps.v1.Deployment", "apps/v1", status),
+            _built_in(apps, "io.k8s.api.apps.v1.Deployment", "apps/v1", STATUS),
             f"/apis/apps/v1/{places}/deployments",
             deployment,
         ),
         "service": Sample(
-            _built_in(core, "io.k8s.api.core.v1.Service", "v1", status), f"/api/v1/{places}/services", service
+            _built_in(core, "io.k8s.api.core.v1.Service", "v1", STATUS), f"/api/v1/{places}/services", service
         ),
     }
 
 
-def _target(shape: OpenApiShape, version: str, kind: str, reset: FieldSet, blank: Any = None) -> Target:
-    return Target(shape=shape, api_version=version, kind=kind, reset=reset, blank=blank or {})
-
-
 def _built_in(document: Mapping[str, Any], name: str, version: str, reset: FieldSet = EMPTY) -> Target:
     shape = shape_from_openapi(document, name)
-    return _target(shape, version, name.rpartition(".")[2], reset, blank_of(shape))
+    kind = name.rpartition(".")[2]
+    return Target(shape=shape, api_version=version, kind=kind, reset=reset, blank=blank_of(shape))
