@@ -14,9 +14,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from scripts.learning import WITHOUT_ADMISSION, answer, learned_defaults, manifests, unexplained
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
+from trimtab.kube.kinds import Kinds
 
+MANIFESTS = Path(__file__).parents[1] / "tests" / "kube" / "manifests"
 DATA = Path(__file__).parents[1] / "src" / "trimtab" / "kube" / "data"
 Json = dict[str, Any]
 
@@ -25,12 +30,13 @@ def main() -> None:
     """Ask a fresh control plane, and write both files."""
     builder = Builder()
     shapes = json.loads(subprocess.run([builder.tool("kindshapes")], capture_output=True, check=True).stdout)
-    with ControlPlane(builder=builder, controllers=False) as plane:
+    with ControlPlane(builder=builder, controllers=False, apiserver_flags=WITHOUT_ADMISSION) as plane:
         version = plane.call("GET", "/version")["gitVersion"]
         groups = list(group_versions(plane))
         types = openapi_types(plane)
+        kinds = {"kubernetes": version, "groups": groups, "types": compact_types(types, shapes)}
+        learn(plane, kinds)
     told = {model: descriptions_of(raw) for model, raw in types.items()}
-    kinds = {"kubernetes": version, "groups": groups, "types": compact_types(types, shapes)}
     write("kinds.json.z", kinds)
     write("descriptions.json.z", told)
 
@@ -92,6 +98,26 @@ def resource(top: Json, listed: list[Json], group: str, version: str) -> Json:
     }
 
 
+# -- defaults ---------------------------------------------------------------------------------------------
+
+
+def learn(plane: ControlPlane, kinds: Json) -> None:
+    """Add to the types what the server was seen to fill in, and say what remains unexplained."""
+    pairs = [(manifest, answer(plane, kinds, manifest)) for manifest in manifests(MANIFESTS)]
+    bare = msgspec.convert(kinds, Kinds)
+    for (model, field), value in learned_defaults(pairs, bare).items():
+        kinds["types"][model]["properties"][field]["x-default"] = value
+    taught = msgspec.convert(kinds, Kinds)
+    for resource_of in (found for group in kinds["groups"] for found in group["resources"]):
+        resource_of["generation"] = any(
+            kept["kind"] == resource_of["kind"] and "generation" in kept.get("metadata", {})
+            for _, kept in pairs
+        )
+    for sent, kept in pairs:
+        for line in unexplained(sent, kept, taught):
+            print(f"not explained: {kept['kind']} {sent.get('metadata', {}).get('name', '')}: {line}")
+
+
 # -- types ------------------------------------------------------------------------------------------------
 
 
@@ -132,6 +158,8 @@ def compact_type(raw: Json, shape: Json | None) -> Json:
         return bare
     for name, field in bare.get("properties", {}).items():
         field["x-go"] = go_field(shape["fields"][name])
+        if field.get("default") not in (None, "", 0, {}):
+            field["x-default"] = field["default"]  # the others only say that an empty value is written
     return {**bare, "x-go-struct": shape["name"]}
 
 

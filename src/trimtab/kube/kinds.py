@@ -29,6 +29,7 @@ class Resource(Struct, frozen=True, kw_only=True, gc=False):
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     storage_hash: str = ""
+    generation: bool = False  # whether its objects count the changes of their spec
     subresources: tuple[Subresource, ...] = ()
 
 

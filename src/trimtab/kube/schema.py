@@ -52,6 +52,7 @@ class Schema:
         "_children",
         "_element",
         "_key_defaults",
+        "_present",
         "_raw",
         "_types",
         "_values",
@@ -82,6 +83,7 @@ class Schema:
         self._element: Schema | None = None
         self._values: Schema | None = None
         self._key_defaults: Mapping[str, Any] | None = None
+        self._present: tuple[tuple[str, Schema], ...] | None = None
         self._read(self._raw)
 
     def _read(self, raw: Mapping[str, Any]) -> None:
@@ -169,6 +171,31 @@ class Schema:
     def default(self) -> Any:
         """The value filled in; of a built-in kind the one its server was seen to fill in."""
         return self._raw["x-default"] if "x-default" in self._raw else self._raw.get("default")
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether the server keeps this as a struct of its own: there even where nothing was given."""
+        kept = self.go is not None and not (self.go.pointer or self.go.omit_zero)
+        return kept and self.type == "object" and self.values is None and not self.preserves_unknown
+
+    @property
+    def always_present(self) -> tuple[tuple[str, Schema], ...]:
+        """The fields that an answer of the server holds even where the request did not."""
+        if self._present is None:
+            self._present = tuple(
+                (name, field)
+                for name, field in self.fields()
+                if field.has_default or field.is_struct or (field.go is not None and field.is_written)
+            )
+        return self._present
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a field of a built-in kind is written where it has no value."""
+        if self.go is None or self.go.omit_zero or (self.go.pointer and self.go.omit_empty):
+            return False
+        # A struct that writes itself knows no emptiness: what Go leaves out is only what has length zero.
+        return not self.go.omit_empty or self.model in (QUANTITY, INT_OR_STRING, TIME, MICRO_TIME)
 
     @property
     def required(self) -> tuple[str, ...]:
