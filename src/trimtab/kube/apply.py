@@ -218,6 +218,7 @@ def applied(
     owners = _recorded(old)
     bare = _bare(old)
     if not owners and live is not None:
+        _check_live(bare, target)
         owners = capped(_after_update(target.blank, bare, {}, target, BEFORE_FIRST_APPLY, now))
     _check_config(config, target)
     _check_live(bare, target)
