@@ -35,7 +35,7 @@ def test_owners_are_ordered_by_operation_time_name_version_and_subresource() -> 
         line("c", time=early, subresource="status"),
         line("a", time=late),
     ]
-    assert written(owners_of(reversed(lines))) == lines
+    assert written(owners_of([*reversed(lines)])) == lines
 
 
 def test_parts_without_a_value_are_not_written() -> None:
@@ -100,13 +100,15 @@ def test_owners_are_named_in_conflicts(entry: Entry, spoken: str) -> None:
 
 def _updaters(count: int, versions: int = 1) -> Owners:
     return owners_of(
-        line(
-            f"m{number:02}",
-            apiVersion=f"v{number % versions}",
-            time=f"2026-01-01T00:00:{number:02}Z",
-            fieldsV1={f"f:{number}": {}},
-        )
-        for number in range(count)
+        [
+            line(
+                f"m{number:02}",
+                apiVersion=f"v{number % versions}",
+                time=f"2026-01-01T00:00:{number:02}Z",
+                fieldsV1={f"f:{number}": {}},
+            )
+            for number in range(count)
+        ]
     )
 
 
@@ -131,7 +133,7 @@ def test_each_api_version_has_a_joined_owner_of_its_own() -> None:
 
 
 def test_appliers_are_never_joined() -> None:
-    many = owners_of(line(f"m{number}", "Apply") for number in range(30))
+    many = owners_of([line(f"m{number}", "Apply") for number in range(30)])
     assert capped(many) == many
 
 
