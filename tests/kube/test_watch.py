@@ -16,7 +16,7 @@ from tests.kube.world import CONFIG_MAPS, config_map, connect_to, trusting
 from trimtab.errors import Unavailable
 from trimtab.kube.cluster import Selection
 from trimtab.kube.failures import Forbidden, NotFound
-from trimtab.kube.watch import (
+from trimtab.kube.picture import (
     Complete,
     FellBack,
     Interrupted,
@@ -25,8 +25,8 @@ from trimtab.kube.watch import (
     Resumed,
     Upserted,
     Version,
-    follow,
 )
+from trimtab.kube.watch import follow
 from trimtab.settings import ClusterSettings
 
 if TYPE_CHECKING:

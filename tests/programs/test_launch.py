@@ -99,11 +99,11 @@ def test_both_ways_to_find_a_tree_find_the_same(family: int) -> None:
 
 
 def test_shared_memory_counts_once_where_it_matters(family: int) -> None:
-    rough = launch.usage(os.getpid(), most=None)
-    exact = launch.usage(os.getpid(), most=100 * MIB)
-    assert rough.memory > 4 * 64 * MIB
-    assert 64 * MIB < exact.memory < 2 * 64 * MIB
-    assert exact.tasks >= 4
+    rough = launch.usage(family, most=None)
+    exact = launch.usage(family, most=100 * MIB)
+    assert rough.memory > 3 * 64 * MIB
+    assert 48 * MIB < exact.memory < 2 * 48 * MIB, "three of the four who share"
+    assert exact.tasks == 3
 
 
 def test_a_process_that_has_gone_uses_nothing() -> None:

@@ -233,7 +233,7 @@ def _unpack_members(package: Path, pin: Pin, target: Path) -> None:
 
 
 class _Unfit(Exception):
-    """A member that is too large, or no regular file."""
+    """A member that is too large, or no file."""
 
 
 def _copy_member(archive: IO[bytes], member: str, target: IO[bytes], most: int) -> None:
@@ -244,8 +244,7 @@ def _copy_member(archive: IO[bytes], member: str, target: IO[bytes], most: int) 
         return
     archive.seek(0)
     with tarfile.open(fileobj=archive, mode="r:*") as opened_tar:
-        entry = opened_tar.getmember(member)
-        content = opened_tar.extractfile(entry) if entry.isreg() else None
+        content = opened_tar.extractfile(member)
         if content is None:
             raise _Unfit(member)
         with content:

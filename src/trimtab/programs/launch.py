@@ -102,7 +102,6 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         descend(order, report, enclosed=enclosed)
-    release_streams()
     peak = supervise(order, report, child, control, enclosed=enclosed)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     report.say("used", used.ru_utime + used.ru_stime, max(peak, used.ru_maxrss * 1024))
@@ -118,12 +117,6 @@ def descend(order: Order, report: Report, *, enclosed: bool) -> None:
             become(order, report)
     finally:
         os._exit(127)
-
-
-def release_streams() -> None:
-    """Leave the three streams to the program alone, so that their ends are seen when it closes them."""
-    for stream in (0, 1, 2):
-        os.close(stream)
 
 
 # --- walls -----------------------------------------------------------------------------------------------
@@ -178,7 +171,6 @@ def be_init(order: Order, report: Report) -> None:
             become(order, report)
         finally:
             os._exit(127)
-    release_streams()
     while True:
         pid, status = os.wait()
         if pid == program:

@@ -417,7 +417,8 @@ PLUGIN = [
         config=plugin(),
         script=NO_INTERPRETER,
         error=Unavailable,
-        says=f"{PLUGINS}could not be started ({{}}/login names an interpreter that does not exist). Run it by hand to see why.",
+        says=f"{PLUGINS}could not be started ({{}}/login names an interpreter that does not exist)."
+        " Run it by hand to see why.",
     ),
     Case(
         name="plugin that fails silently",
