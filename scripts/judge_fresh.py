@@ -139,7 +139,7 @@ def installed(machine: Path) -> set[tuple[str, int, int]]:
     return {
         (str(path.relative_to(machine)), path.stat().st_size, path.stat().st_mtime_ns)
         for path in files
-        if path.suffix != ".pyc" and not path.is_symlink() and path.stat().st_size > 0
+        if not path.name.endswith((".pyc", ".lock")) and not path.is_symlink()
     }
 
 
