@@ -1,10 +1,11 @@
 # The developer's whole interface. `make` alone lists the verbs.
 
 PYTHON ?=
+SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format lock docs test-pythons judge-fresh clean
+.PHONY: help setup test check format lock docs test-pythons judge-fresh bench clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +34,9 @@ test-pythons: setup ## run the tests on every Python we claim and that is here
 
 judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
 	@$(BIN)/python -m scripts.judge_fresh
+
+bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE=small only tries it out
+	@$(BIN)/python -m bench.kube --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis

@@ -133,13 +133,13 @@ def _run(*command: str, quiet: bool = False) -> None:
 
 
 def installed(machine: Path) -> set[tuple[str, int, int]]:
-    """Every file of the environment and of the user's cache, with its size and age; compiled Python aside."""
+    """What the environment and the user's cache hold, with size and age; locks and compiled Python aside."""
     folders = (f"{machine}{CHECKOUT}/.venv", f"{machine}{HOME}/.cache")
     files = (path for folder in folders for path in Path(folder).rglob("*") if path.is_file())
     return {
         (str(path.relative_to(machine)), path.stat().st_size, path.stat().st_mtime_ns)
         for path in files
-        if path.suffix != ".pyc" and not path.is_symlink()
+        if not path.name.endswith((".pyc", ".lock")) and not path.is_symlink()
     }
 
 

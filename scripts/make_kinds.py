@@ -153,7 +153,7 @@ def compact_types(types: dict[str, Json], shapes: Json) -> dict[str, Json]:
 
 def compact_type(raw: Json, shape: Json | None) -> Json:
     """One type; where Go has a struct for it, that struct's name and fields."""
-    bare = undescribed(raw)
+    bare: Json = undescribed(raw)
     if shape is None:
         return bare
     for name, field in bare.get("properties", {}).items():

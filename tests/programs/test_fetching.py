@@ -18,6 +18,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from testbed.folders import cache_folder
 from trimtab.errors import (
     InvalidSpec,
     Missing,
@@ -396,9 +397,9 @@ async def test_a_killed_download_is_taken_over_and_resumed(shop: Index, settings
     ],
 )
 async def test_the_real_pins_are_fetched_and_run_in_256_mib(
-    tmp_path_factory: pytest.TempPathFactory, name: str, arguments: tuple[str, ...], said: bytes
+    name: str, arguments: tuple[str, ...], said: bytes
 ) -> None:
-    cache = tmp_path_factory.getbasetemp() / "real-pins"
+    cache = cache_folder() / "programs"  # the user's: a second run of the tests downloads nothing
     program = await find(name, path="", settings=ProgramsSettings(cache=str(cache)))
     finished = await run((*program.command, *arguments), limits=Limits(memory=256 * 1024 * 1024))
     assert (finished.code, program.version) == (0, KNOWN[name].pins["x86_64"].version)

@@ -126,7 +126,7 @@ async def test_it_runs_in_the_folder_asked_for(tmp_path: Path, namespaces: Names
 
 
 async def test_it_has_a_session_of_its_own_and_no_terminal(namespaces: Namespaces) -> None:
-    script = "ps -o pid=,pgid=,sid= -p $$; exec 3</dev/tty"
+    script = "read pid _ _ _ group session _ </proc/self/stat; echo $pid $group $session; exec 3</dev/tty"
     finished = await sh(script, namespaces=namespaces)
     assert finished.code != 0
     assert len(set(finished.stdout.split())) == 1

@@ -25,9 +25,9 @@ def output_option(command: F) -> F:
 def encoded(value: object, output: str) -> str:
     """The value for programs."""
     if output == "yaml":
-        import yaml
+        from trimtab.resources.yaml import dump
 
-        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip("\n")
+        return dump(value).rstrip("\n")
     import json
 
     return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,96 @@
+"""What is compared, and what the figures mean: samples, medians, ratios, aims. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from msgspec import Struct
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """What one run of one side printed: the work done, what it took, and how large the process grew."""
+
+    items: int
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+class Round(Struct, frozen=True, kw_only=True):
+    """One run of each side, one after the other, so that both met the same machine."""
+
+    go: Sample
+    ours: Sample
+
+
+class Quantity(enum.Enum):
+    """What is read off a sample."""
+
+    RATE = "rate"
+    CPU = "cpu"
+    PEAK = "peak"
+
+
+_READ: dict[Quantity, Callable[[Sample], float]] = {
+    Quantity.RATE: lambda sample: sample.items / sample.seconds,
+    Quantity.CPU: lambda sample: sample.cpu_seconds / sample.items * 1e6,
+    Quantity.PEAK: lambda sample: sample.peak_bytes / (1 << 20),
+}
+
+
+class Aim(Struct, frozen=True, kw_only=True):
+    """How our figure shall stand to Go's: at most, or at least, so many times it."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def is_met(self, ratio: float) -> bool:
+        """Does this ratio keep to the aim?"""
+        return (self.at_most is None or ratio <= self.at_most) and (
+            self.at_least is None or ratio >= self.at_least
+        )
+
+    def __str__(self) -> str:
+        bounds = ((" ≤", self.at_most), (" ≥", self.at_least))
+        return "".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None).strip()
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One quantity of one scenario: the medians of both sides, their ratio, and the ratio of each round."""
+
+    scenario: str
+    item: str  # what is counted: object, event, apply
+    quantity: Quantity
+    go: float
+    ours: float
+    ratios: tuple[float, ...]
+    aim: Aim | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Our median by Go's."""
+        return self.ours / self.go
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aim was met; None where there is none."""
+        return self.aim.is_met(self.ratio) if self.aim else None
+
+
+def row_of(
+    rounds: Sequence[Round], quantity: Quantity, *, scenario: str, item: str, aim: Aim | None = None
+) -> Row:
+    """The row for one quantity of what these rounds measured."""
+    read = _READ[quantity]
+    pairs = [(read(each.go), read(each.ours)) for each in rounds]
+    return Row(
+        scenario=scenario,
+        item=item,
+        quantity=quantity,
+        go=median(go for go, _ in pairs),
+        ours=median(ours for _, ours in pairs),
+        ratios=tuple(ours / go for go, ours in pairs),
+        aim=aim,
+    )

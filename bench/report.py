@@ -1,0 +1,120 @@
+"""The results as people read them: ratios and aims in a table, the costs, the page they stand on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from bench.measures import Quantity, Row
+from bench.sampling import Cost
+
+BEGIN = "<!-- {name}: written by `{command}`, do not edit -->"
+END = "<!-- end of {name} -->"
+NEW_PAGE = """# Results of the benchmarks
+
+Ratios are Trimtab's median by Go's median of one run on one machine; in brackets the lowest and the highest
+ratio of its rounds. What is measured, and how to measure again: [docs/bench.md](../docs/bench.md).
+"""
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """On what, with what and by which command the figures came about."""
+
+    command: str
+    machine: str
+    load: float  # processes that wanted to run in the minute before: ours alone should
+    versions: Mapping[str, str]
+    rounds: int
+
+
+def table(rows: Sequence[Row]) -> str:
+    """One line per quantity."""
+    head = ["| what | Go | Trimtab | ratio | aim | met |", "|---|--:|--:|--:|--:|---|"]
+    return "\n".join([*head, *(_line(row) for row in rows)])
+
+
+def _line(row: Row) -> str:
+    spread = f"{row.ratio:.2f} ({min(row.ratios):.2f} to {max(row.ratios):.2f})"
+    met = {True: "yes", False: "**no**", None: ""}[row.met]
+    what = f"{row.scenario}: {_unit(row)}"
+    return _cells([what, _figure(row.go), _figure(row.ours), spread, str(row.aim or ""), met])
+
+
+def _unit(row: Row) -> str:
+    return {
+        Quantity.RATE: f"{_plural(row.item)}/s",
+        Quantity.CPU: f"CPU µs per {row.item}",
+        Quantity.PEAK: "peak MiB",
+    }[row.quantity]
+
+
+def _plural(item: str) -> str:
+    return "applies" if item == "apply" else f"{item}s"
+
+
+def _figure(value: float) -> str:
+    """Three digits that mean something, thousands apart."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """How many aims were met, in one sentence, with those that were not."""
+    missed = [row for row in rows if row.met is False]
+    aims = sum(row.aim is not None for row in rows)
+    if not aims:
+        return "No aims are judged at this size."
+    if not missed:
+        return f"All {aims} aims met."
+    named = "; ".join(f"{row.scenario}, {_unit(row)}: {row.ratio:.2f} instead of {row.aim}" for row in missed)
+    return f"{aims - len(missed)} of {aims} aims met. Missed: {named}."
+
+
+def costs_table(costs: Mapping[str, Sequence[Cost]]) -> str:
+    """The biggest costs of each profiled scenario: the module, its share, and where in it most was spent."""
+    width = max((len(each) for each in costs.values()), default=0)
+    head = ["what", *(f"cost {number}" for number in range(1, width + 1))]
+    lines = [_cells([name, *(_cost(each) for each in most)]) for name, most in costs.items()]
+    return "\n".join([_cells(head), _cells(["---"] * len(head)), *lines])
+
+
+def _cost(cost: Cost) -> str:
+    return f"{cost.share:.0%} `{cost.module}`, most in `{cost.function}`"
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def part(setting: Setting, rows: Sequence[Row], costs: Mapping[str, Sequence[Cost]]) -> str:
+    """Everything about one benchmark: where it ran, the table, the verdict, the costs."""
+    versions = ", ".join(f"{name} {version}" for name, version in setting.versions.items())
+    return "\n".join(
+        [
+            f"- Command: `{setting.command}`; medians of {setting.rounds} rounds, both sides in turn.",
+            f"- Machine: {setting.machine}; load average at the start {setting.load:.1f}.",
+            "  Clients, API server and etcd share it.",
+            f"- Versions: {versions}.",
+            "",
+            table(rows),
+            "",
+            verdict(rows),
+            "",
+            "Where Trimtab's own processor time goes: the modules that take most of it, with the C code that",
+            "they call.",
+            "",
+            costs_table(costs),
+        ]
+    )
+
+
+def renewed(page: str, *, name: str, heading: str, command: str, text: str) -> str:
+    """The page with the part of this name replaced, or added at the end."""
+    begin, end = BEGIN.format(name=name, command=command), END.format(name=name)
+    before, found, rest = page.partition(begin)
+    if not found:
+        return f"{page.rstrip()}\n\n## {heading}\n\n{begin}\n\n{text}\n\n{end}\n"
+    _, closed, after = rest.partition(end)
+    if not closed:
+        raise ValueError(f"the page has {begin} but no {end}")
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
