@@ -11,7 +11,9 @@ from msgspec import Struct
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.requests import Address
+from trimtab.kube import protobuf
 from trimtab.kube.gotext import quoted
+from trimtab.kube.protobuf import BadProtobuf
 from trimtab.kube.refusals import Cause, Refused, bad_request
 
 Json = dict[str, Any]
@@ -40,7 +42,16 @@ def value_of(body: Body) -> Any:
         return body.content
     if body.media == YAML:
         return _from_yaml(body.content)
+    if body.media == PROTOBUF:
+        return _from_protobuf(body.content)
     return decoded(body.content)
+
+
+def _from_protobuf(content: bytes) -> Any:
+    try:
+        return protobuf.decoded(content)
+    except BadProtobuf as exc:
+        raise BadJson(str(exc)) from exc
 
 
 def _from_yaml(content: bytes) -> Any:
@@ -57,12 +68,14 @@ def _from_yaml(content: bytes) -> Any:
 def manifest_in(body: Body, address: Address) -> Json:
     """The object in the body of a create or an update; its type is the one addressed."""
     served = address.served
-    if body.media not in (JSON, YAML):
-        raise unsupported_media(JSON, YAML, PROTOBUF)
+    spoken = (JSON, YAML) if served.custom else (JSON, YAML, PROTOBUF)
+    if body.media not in spoken:
+        raise unsupported_media(*spoken)
     try:
         value = value_of(body)
     except BadJson as exc:
-        raise _unrecognized(body, served.kind, f"json parse error: {exc}") from exc
+        told = str(exc) if body.media == PROTOBUF else f"couldn't get version/kind; json parse error: {exc}"
+        raise _unrecognized(body, served.kind, told) from exc
     if not isinstance(value, dict):
         told = (
             f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
@@ -70,15 +83,15 @@ def manifest_in(body: Body, address: Address) -> Json:
             else ""
         )
         if told:
-            raise _unrecognized(body, served.kind, f"json parse error: {told}")
+            why = f"couldn't get version/kind; json parse error: {told}"
+            raise _unrecognized(body, served.kind, why)
         value = {}
     return _of_the_kind(value, body, address)
 
 
 def _unrecognized(body: Body, kind: str, why: str) -> Refused:
     shown = _shown(body.content if isinstance(body.content, bytes) else b"")
-    told = f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind"
-    return bad_request(f"{told}; {why} ({shown})")
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({shown})")
 
 
 def _shown(content: bytes) -> str:
@@ -151,12 +164,12 @@ def _check_name(metadata: Json, address: Address) -> None:
         raise bad_request(told)
 
 
-def deletion_in(body: bytes) -> Json | None:
+def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
         return None
     try:
-        value = decoded(body)
+        value = value_of(Body(body, media))
     except BadJson as exc:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):
