@@ -17,7 +17,16 @@ from msgspec import Struct
 from trimtab.apiserver import admission, definitions, scales
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
-from trimtab.apiserver.decoding import Body, manifest_in, placed, value_of
+from trimtab.apiserver.decoding import (
+    Body,
+    Known,
+    known,
+    known_after_patch,
+    manifest_in,
+    placed,
+    twice_given,
+    value_of,
+)
 from trimtab.apiserver.deleting import Marked, Removed, Untouched, deleted, may_go
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
@@ -30,14 +39,16 @@ from trimtab.apiserver.refusing import (
     no_such_path,
     not_found,
     unsupported_media,
+    version_too_large,
 )
 from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.upkeep import keep_definitions
 from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
-from trimtab.apiserver.watching import Watch
+from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
+from trimtab.kube import gotext
 from trimtab.kube.apply import applied, settled
 from trimtab.kube.patch import json_patch, merge_patch
 from trimtab.kube.refusals import Refused, bad_request
@@ -72,8 +83,11 @@ class Api:
 
     # -- reading ------------------------------------------------------------------------------------------
 
-    def get(self, address: Address) -> Answer:
-        """One object, or a part of it."""
+    def get(self, address: Address, version: str = "") -> Answer:
+        """One object, or a part of it; not older than a version, if one is given."""
+        asked = watched_number(version)
+        if asked > self.store.revision:
+            raise version_too_large(asked, self.store.revision)
         entry = self._entry(address)
         if address.subresource == "scale":
             return Answer(200, _encoded(scales.scale_of(manifest_of(entry, address.served), address.served)))
@@ -104,18 +118,18 @@ class Api:
 
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Make a new object."""
-        manifest = placed(manifest_in(body, address), address, named=False)
-        manifest, warnings = self._checked(manifest, address, options)
+        read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
-            return Answer(201, _encoded(answered(manifest)))
-        return self._create(self._named(manifest), address, options, warnings, manager=options.manager)
+            return Answer(201, _encoded(answered(read.manifest)))
+        named = self._named(read.manifest)
+        return self._create(named, address, options, read.warnings, manager=options.manager)
 
-    def _checked(
-        self, manifest: Json, address: Address, options: WriteOptions
-    ) -> tuple[Json, tuple[str, ...]]:
-        """The object with known fields only, and what to warn of."""
-        del options
-        return manifest, self._deprecation(address)
+    def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
+        """The object in a body, as its kind knows it, and what to warn of."""
+        twice = () if options.validation == "Ignore" else twice_given(body)
+        read = known(manifest_in(body, address), address.served, options.validation, twice)
+        warnings = (*self._deprecation(address), *read.warnings)
+        return Known(placed(read.manifest, address, named=named), warnings)
 
     def _named(self, manifest: Json) -> Json:
         metadata = manifest["metadata"]
@@ -169,15 +183,14 @@ class Api:
         """Replace an object, or a part of it."""
         if address.subresource == "scale":
             return self._scale(address, _object_in(body), options)
-        manifest = placed(manifest_in(body, address), address, named=True)
-        manifest, warnings = self._checked(manifest, address, options)
+        read = self._read(body, address, options, named=True)
         live = self._live(address)
         if live is None:
             if strategy_of(address.served).creates_on_update and not address.subresource:
-                return self._create(manifest, address, options, warnings, manager=options.manager)
+                return self._create(read.manifest, address, options, read.warnings, manager=options.manager)
             raise not_found(address.served.group, address.served.plural, address.name)
-        check_preconditions(manifest, live, address)
-        return self.change(manifest, live, address, options, warnings, manager=options.manager)
+        check_preconditions(read.manifest, live, address)
+        return self.change(read.manifest, live, address, options, read.warnings, manager=options.manager)
 
     def patch(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Change parts of an object."""
@@ -187,8 +200,11 @@ class Api:
         if body.media == APPLY_PATCH:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
-        manifest = placed(_patched(live, body, address.served), address, named=True)
-        manifest, warnings = self._checked(manifest, address, options)
+        patched = _patched(live, body, address.served)
+        twice = () if options.validation == "Ignore" or body.media == JSON_PATCH else twice_given(body)
+        read = known_after_patch(patched, address.served, options.validation, _sent(body, patched), twice)
+        manifest = placed(read.manifest, address, named=True)
+        warnings = (*self._deprecation(address), *read.warnings)
         check_preconditions(manifest, live, address, patch=True)
         return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
@@ -198,8 +214,8 @@ class Api:
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
         new = applied(live, config, target, manager=options.manager, force=options.force, now=now)
-        new = placed(new, address, named=True)
-        new, warnings = self._checked(new, address, options)
+        read = known(new, address.served, "Ignore")
+        new, warnings = placed(read.manifest, address, named=True), self._deprecation(address)
         if live is None:
             return self._create(new, address, options, warnings, manager=None)
         check_preconditions(new, live, address, patch=True)
@@ -221,7 +237,7 @@ class Api:
         new = changed_object(
             manifest, live, address, manager=manager, versions=versions, now=self.clock.now()
         )
-        if causes := update_causes(new, live, address):
+        if causes := update_causes(new, live, served):
             raise invalid(served.group, served.kind, address.name, causes)
         return self.replace(new, live, address, options, warnings)
 
@@ -359,6 +375,13 @@ def _patched(live: Json, body: Body, served: Served) -> Json:
     if not isinstance(result, dict):
         raise bad_request("error decoding patch: not an object")
     return result
+
+
+def _sent(body: Body, patched: Json) -> str:
+    """What refusals of a patch show: strategic patches as they came, others as what they made."""
+    if body.media == STRATEGIC_PATCH:
+        return gotext.plain(value_of(body))
+    return gotext.to_json(patched)
 
 
 def _config_in(body: Body) -> Json:

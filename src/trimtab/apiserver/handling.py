@@ -111,7 +111,7 @@ class Handler:
         address, query = found.address, request.query
         match found.verb:
             case "get":
-                return _object(self._api.get(address), form)
+                return _object(self._api.get(address, query.get("resourceVersion", "")), form)
             case "list":
                 return self._list(address, query, form)
             case "delete":

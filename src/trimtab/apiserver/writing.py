@@ -78,10 +78,10 @@ def _identified(manifest: Json, live: Json) -> Json:
     for name in SYSTEM_FIELDS:
         if name in before and not metadata.get(name):
             metadata[name] = before[name]
-    if "generation" in before:
-        metadata["generation"] = before["generation"]
-    else:
-        metadata.pop("generation", None)
+    for name in ("generation", "creationTimestamp"):
+        metadata.pop(name, None)
+        if name in before:
+            metadata[name] = before[name]
     metadata["resourceVersion"] = before["resourceVersion"]
     return {**manifest, "metadata": metadata}
 
