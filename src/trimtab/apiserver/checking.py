@@ -12,6 +12,8 @@ from trimtab.kube.validation.causes import invalid
 from trimtab.kube.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
+#: kinds that leave the judgement of metadata to the rule for all
+ONCE = frozenset({("", "PersistentVolume"), ("", "LimitRange"), ("policy", "PodDisruptionBudget")})
 
 
 def creation_causes(manifest: Json, served: Served) -> list[Cause]:
@@ -23,6 +25,8 @@ def creation_causes(manifest: Json, served: Served) -> list[Cause]:
 def update_causes(new: Json, live: Json, served: Served) -> list[Cause]:
     """What is wrong with a change; metadata is judged twice, once for all kinds and once for each."""
     before = live["metadata"]
+    if (served.group, served.kind) in ONCE:
+        return list(map(_told, validation.update_causes(new, live, served.schema)))
     general = [*_fixed_end(new["metadata"], before), *metadata_update(new["metadata"], before)]
     own = [*_fixed_end(new["metadata"], before), *validation.update_causes(new, live, served.schema)]
     return list(map(_told, (*general, *own)))

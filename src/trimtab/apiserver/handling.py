@@ -59,17 +59,23 @@ class Handler:
         path = request.path.rstrip("/") or "/"
         if path in HEALTH or path.rpartition("/")[0] in HEALTH:
             return web.Response(text="ok")
+        self._check_token(request, path)
         if path == "/version":
             return _json(documents.version_facts())
-        self._check_token(request)
         if path.startswith("/openapi/"):
             return self._openapi(path)
         if request.method == "GET" and (found := self._discovery(path, request)) is not None:
             return found
         return await self._objects(request)
 
-    def _check_token(self, request: web.BaseRequest) -> None:
+    def _check_token(self, request: web.BaseRequest, path: str) -> None:
+        """Refuse whoever shows no token, or a wrong one; who we are is everybody's to know."""
         given = request.headers.get("Authorization", "")
+        if not given and path == "/version":
+            return
+        if not given:
+            told = f'forbidden: User "system:anonymous" cannot {request.method.lower()} path "{path}"'
+            raise Refused(403, "Forbidden", told, details={})
         if not hmac.compare_digest(given.encode(), self._token.encode()):
             raise Refused(401, "Unauthorized", "Unauthorized")
 
@@ -251,4 +257,6 @@ def _refusal(refused: Refused) -> web.Response:
     after = (status.get("details") or {}).get("retryAfterSeconds")
     if after:
         response.headers["Retry-After"] = str(after)
+    for text in getattr(refused, "__notes__", ()):
+        response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response
