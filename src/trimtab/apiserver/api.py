@@ -293,6 +293,8 @@ class Api:
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served = address.served
+        if served.custom:
+            raise scales.not_applicable()
         own = scales.config_of(config, served)
         target = target_of(served, address.subresource, self.catalog.versions(served.group))
         now = self.clock.now()
