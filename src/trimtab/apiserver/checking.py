@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from trimtab.apiserver.catalog import Served
-from trimtab.apiserver.requests import Address
+from trimtab.apiserver.definitions import CLEANUP
+from trimtab.kube import validation
+from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
+from trimtab.kube.validation.causes import invalid
+from trimtab.kube.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
+WHOLE = "[]"  # how the server names the object as a whole
+#: kinds that leave the judgement of metadata to the rule for all
+ONCE = frozenset({("", "PersistentVolume"), ("", "LimitRange"), ("policy", "PodDisruptionBudget")})
 
 
 def creation_causes(manifest: Json, served: Served) -> list[Cause]:
     """What is wrong with a new object."""
-    del served
-    if not manifest["metadata"].get("name"):
-        told = "Required value: name or generateName is required"
-        return [Cause(reason="FieldValueRequired", message=told, field="metadata.name")]
-    return []
+    found = validation.creation_causes(manifest, served.schema, namespaced=served.namespaced)
+    return list(map(_told, found))
 
 
-def update_causes(new: Json, live: Json, address: Address) -> list[Cause]:
-    """What is wrong with a change."""
-    del new, live, address
-    return []
+def update_causes(new: Json, live: Json, served: Served) -> list[Cause]:
+    """What is wrong with a change; metadata is judged twice, once for all kinds and once for each.
+
+    The server's own finalizer of definitions is no name that others may use.
+    """
+    before = live["metadata"]
+    if (served.group, served.kind) in ONCE:
+        return list(map(_told, validation.update_causes(new, live, served.schema)))
+    general = [*_fixed_end(new["metadata"], before), *metadata_update(new["metadata"], before)]
+    own = [*_fixed_end(new["metadata"], before), *validation.update_causes(new, live, served.schema)]
+    return [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
+
+
+def _fixed_end(new: Json, before: Json) -> Iterator[validation.Cause]:
+    """Only a deletion says when an object ends."""
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if new.get(name) != before.get(name):
+            yield invalid(f"metadata.{name}", new.get(name), IMMUTABLE)
+
+
+def _told(cause: validation.Cause) -> Cause:
+    return Cause(reason=cause.reason, message=cause.message, field=cause.field or WHOLE)

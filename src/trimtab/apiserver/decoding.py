@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.requests import Address
+from trimtab.errors import TrimtabError
 from trimtab.kube import protobuf
-from trimtab.kube.gotext import quoted
+from trimtab.kube.decoding import unreadable
+from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.kinds import built_in
 from trimtab.kube.protobuf import BadProtobuf
+from trimtab.kube.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.refusals import Cause, Refused, bad_request
+from trimtab.kube.schema import OBJECT_META
 
 Json = dict[str, Any]
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
+SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
@@ -55,14 +64,20 @@ def _from_protobuf(content: bytes) -> Any:
 
 
 def _from_yaml(content: bytes) -> Any:
-    from trimtab.errors import TrimtabError
     from trimtab.resources.yaml import documents
 
     try:
         found = documents(content, "body")
     except TrimtabError as exc:
-        raise BadJson(f"error converting YAML to JSON: yaml: {exc.reason}") from exc
+        raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
     return found[0].value if found else None
+
+
+def _yaml_words(exc: TrimtabError) -> str:
+    """What is wrong with YAML, and in which line, as Go's reader says it."""
+    line = re.search(r"line [0-9]+", exc.subject)
+    words = exc.reason.rpartition(", ")[2]
+    return f"{line[0]}: {words}" if line else words
 
 
 def manifest_in(body: Body, address: Address) -> Json:
@@ -98,11 +113,9 @@ def _shown(content: bytes) -> str:
     """The beginning of a body: as text if it looks like some, else in hexadecimal."""
     if not content:
         return "<empty>"
-    if content[:1] == b"{":
-        text = content.decode(errors="replace")
-        return text if len(text) <= 256 else f"{text[:256]} ..."
-    hexadecimal = binascii.hexlify(content[:128]).decode()
-    return hexadecimal if len(content) <= 128 else f"{hexadecimal} ..."
+    start = content[:SHOWN]
+    text = start.decode(errors="replace") if content[:1] == b"{" else binascii.hexlify(start).decode()
+    return text if len(content) <= SHOWN else f"{text} ..."
 
 
 def _of_the_kind(value: Json, body: Body, address: Address) -> Json:
@@ -111,7 +124,10 @@ def _of_the_kind(value: Json, body: Body, address: Address) -> Json:
     if served.custom:
         _check_custom(value, body, address)
     elif (kind and kind != served.kind) or (version and version != served.api_version):
-        raise _cannot_be_handled(kind or served.kind, version or served.api_version, served.kind)
+        told = no_such_kind(kind or served.kind, version or served.api_version)
+        number = (version or served.api_version).rpartition("/")[2]
+        who = f"{kind or served.kind} in version {quoted(number)}"
+        raise bad_request(f"{who} cannot be handled as a {served.kind}: {told}")
     return {**value, "kind": served.kind, "apiVersion": served.api_version}
 
 
@@ -132,11 +148,10 @@ def _check_custom(value: Json, body: Body, address: Address) -> None:
         raise invalid(served.group, kind, name, [cause])
 
 
-def _cannot_be_handled(kind: str, version: str, wanted: str) -> Refused:
-    number = version.rpartition("/")[2]
+def no_such_kind(kind: str, version: str) -> str:
+    """What the server says of a kind that it does not know in a version."""
     scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-    why = f"no kind {quoted(kind)} is registered for version {quoted(version)} {scheme}"
-    return bad_request(f"{kind} in version {quoted(number)} cannot be handled as a {wanted}: {why}")
+    return f"no kind {quoted(kind)} is registered for version {quoted(version)} {scheme}"
 
 
 def placed(manifest: Json, address: Address, *, named: bool) -> Json:
@@ -164,6 +179,103 @@ def _check_name(metadata: Json, address: Address) -> None:
         raise bad_request(told)
 
 
+# -- what a kind does not have ----------------------------------------------------------------------------
+
+
+class Known(Struct, frozen=True):
+    """An object with the fields its kind has, and what to warn of."""
+
+    manifest: Json
+    warnings: tuple[str, ...] = ()
+
+
+def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] = ()) -> Known:
+    """The object as the server can read it; refused if it cannot, or if it was to be read strictly."""
+    if problem := _unreadable(manifest, served):
+        raise bad_request(problem)
+    kept = pruned(manifest, served.schema)
+    problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
+    if problems and validation == "Strict":
+        raise bad_request(strict_refusal(served.kind, served.version, problems))
+    return Known(kept.manifest, problems)
+
+
+def known_after_patch(
+    manifest: Json, served: Served, validation: str, sent: str, twice: Sequence[str] = ()
+) -> Known:
+    """The same for the result of a patch, which is refused in other words."""
+    _check_type(manifest, served, sent)
+    if problem := _unreadable(manifest, served):
+        raise _bad_patch(sent, problem.partition(": ")[2])
+    kept = pruned(manifest, served.schema)
+    problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
+    if problems and validation == "Strict":
+        raise _bad_patch(sent, f"strict decoding error: {', '.join(problems)}")
+    return Known(kept.manifest, problems)
+
+
+def _check_type(manifest: Json, served: Served, sent: str) -> None:
+    kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
+    if (kind, version) == (served.kind, served.api_version):
+        return
+    if version != served.api_version and served.custom:
+        told = f"the API version in the data ({version}) does not match the expected API version"
+        raise bad_request(f"{told} ({served.api_version})")
+    raise _bad_patch(sent, no_such_kind(kind, version))
+
+
+def not_an_object(value: Any) -> Refused:
+    """The refusal of a patch that leaves something else than an object."""
+    told = f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
+    return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
+
+
+def _bad_patch(sent: str, why: str) -> Refused:
+    cause = Cause(reason="FieldValueInvalid", message=f"Invalid value: {quoted(sent)}: {why}", field="patch")
+    return invalid("", "", "", [cause])
+
+
+def _unreadable(manifest: Json, served: Served) -> str | None:
+    if not served.custom:
+        return unreadable(manifest, served.schema)
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
+    return unreadable(named, built_in().type(OBJECT_META))
+
+
+def twice_given(body: Body) -> tuple[str, ...]:
+    """The fields that stand twice in a JSON body."""
+    if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
+        return ()
+    found: list[str] = []
+    try:
+        tree = json.loads(body.content, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return ()
+    _look_twice(tree, "", found)
+    return tuple(dict.fromkeys(found))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with its fields as they were written."""
+
+
+def _look_twice(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen = set()
+        for name, each in value:
+            place = f"{path}.{name}" if path else name
+            if name in seen:
+                found.append(place)
+            seen.add(name)
+            _look_twice(each, place, found)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            _look_twice(each, f"{path}[{number}]", found)
+
+
 def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
@@ -176,6 +288,5 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
         raise bad_request("couldn't get version/kind; json parse error: the body is no object")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
-        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-        raise bad_request(f"no kind {quoted(kind)} is registered for version {quoted(version)} {scheme}")
+        raise bad_request(no_such_kind(kind, version))
     return value

@@ -30,7 +30,7 @@ from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
-from trimtab.kube.refusals import Refused
+from trimtab.kube.refusals import Refused, bad_request
 
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
@@ -52,6 +52,8 @@ class Handler:
             return await self._answered(request)
         except Refused as refused:
             return _refusal(refused)
+        except RecursionError:
+            return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
 
@@ -59,17 +61,23 @@ class Handler:
         path = request.path.rstrip("/") or "/"
         if path in HEALTH or path.rpartition("/")[0] in HEALTH:
             return web.Response(text="ok")
+        self._check_token(request, path)
         if path == "/version":
             return _json(documents.version_facts())
-        self._check_token(request)
         if path.startswith("/openapi/"):
             return self._openapi(path)
         if request.method == "GET" and (found := self._discovery(path, request)) is not None:
             return found
         return await self._objects(request)
 
-    def _check_token(self, request: web.BaseRequest) -> None:
+    def _check_token(self, request: web.BaseRequest, path: str) -> None:
+        """Refuse whoever shows no token, or a wrong one; who we are is everybody's to know."""
         given = request.headers.get("Authorization", "")
+        if not given and path == "/version":
+            return
+        if not given:
+            told = f'forbidden: User "system:anonymous" cannot {request.method.lower()} path "{path}"'
+            raise Refused(403, "Forbidden", told, details={})
         if not hmac.compare_digest(given.encode(), self._token.encode()):
             raise Refused(401, "Unauthorized", "Unauthorized")
 
@@ -111,7 +119,7 @@ class Handler:
         address, query = found.address, request.query
         match found.verb:
             case "get":
-                return _object(self._api.get(address), form)
+                return _object(self._api.get(address, query.get("resourceVersion", "")), form)
             case "list":
                 return self._list(address, query, form)
             case "delete":
@@ -255,4 +263,6 @@ def _refusal(refused: Refused) -> web.Response:
     after = (status.get("details") or {}).get("retryAfterSeconds")
     if after:
         response.headers["Retry-After"] = str(after)
+    for text in getattr(refused, "__notes__", ()):
+        response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from trimtab.apiserver.api import Api
-from trimtab.apiserver.decoding import Body
-from trimtab.apiserver.requests import Address, WriteOptions
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.writing import new_object
 
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
-SYSTEM = WriteOptions(manager="kube-apiserver")
+MANAGER = "kube-apiserver"
 PRIORITIES: tuple[dict[str, Any], ...] = (
     {
         "metadata": {"name": "system-node-critical"},
@@ -24,7 +25,11 @@ PRIORITIES: tuple[dict[str, Any], ...] = (
     },
 )
 SERVICE: dict[str, Any] = {
-    "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+    "metadata": {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"component": "apiserver", "provider": "kubernetes"},
+    },
     "spec": {
         "clusterIP": "10.96.0.1",
         "clusterIPs": ["10.96.0.1"],
@@ -37,12 +42,23 @@ SERVICE: dict[str, Any] = {
 
 
 def seed(api: Api) -> None:
-    """Make what every cluster has."""
-    namespaces = Address(served=api.served("v1", "namespaces"))
+    """Make what every cluster has; these objects are the server's own, so nobody judges them."""
     for name in NAMESPACES:
-        api.create(namespaces, Body({"metadata": {"name": name}}), SYSTEM)
-    priorities = Address(served=api.served("scheduling.k8s.io/v1", "priorityclasses"))
+        _plant(api, api.served("v1", "namespaces"), {"metadata": {"name": name}})
     for priority in PRIORITIES:
-        api.create(priorities, Body(priority), SYSTEM)
-    services = Address(served=api.served("v1", "services"), namespace="default")
-    api.create(services, Body(SERVICE), SYSTEM)
+        _plant(api, api.served("scheduling.k8s.io/v1", "priorityclasses"), priority)
+    _plant(api, api.served("v1", "services"), SERVICE)
+
+
+def _plant(api: Api, served: Served, manifest: dict[str, Any]) -> None:
+    typed = {"apiVersion": served.api_version, "kind": served.kind, **manifest}
+    new = new_object(
+        typed,
+        served,
+        manager=MANAGER,
+        versions=api.catalog.versions(served.group),
+        uid=str(uuid.uuid4()),
+        now=api.clock.now(),
+    )
+    metadata = new["metadata"]
+    api.store.put(served.collection, f"{metadata.get('namespace', '')}/{metadata['name']}", new)

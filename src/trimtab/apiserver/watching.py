@@ -91,7 +91,7 @@ class Watch:
     def _initial(self) -> Iterator[Event]:
         """What is told before any change: what exists, if that was asked for."""
         since, current = self._options.since, self._store.revision
-        asked = _number(since)
+        asked = watched_number(since)
         wants = self._options.initial if self._options.initial is not None else since in ("", "0")
         self.position = current if wants or not asked else asked
         if not wants:
@@ -132,7 +132,8 @@ def _too_old(asked: int, oldest: int) -> Refused:
     return Refused(410, "Expired", f"too old resource version: {asked} ({oldest})")
 
 
-def _number(text: str) -> int:
+def watched_number(text: str) -> int:
+    """A resource version as single objects and watches read it; none is 0."""
     if text and not (text.isascii() and text.isdigit()):
         told = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
         raise Refused(500, "", f"resourceVersion: Invalid value: {quoted(text)}: {told}")
