@@ -49,6 +49,8 @@ def value_of(body: Body) -> Any:
         return body.content
     if body.media == YAML:
         return _from_yaml(body.content)
+    if body.media == PROTOBUF:
+        return _from_protobuf(body.content)
     return decoded(body.content)
 
 
@@ -62,6 +64,15 @@ def _from_yaml(content: bytes) -> Any:
     return found[0].value if found else None
 
 
+def _from_protobuf(content: bytes) -> Any:
+    from trimtab.apiserver.protobuf import BadProtobuf, manifest_from
+
+    try:
+        return manifest_from(content)
+    except BadProtobuf as exc:
+        raise BadJson(str(exc)) from exc
+
+
 def _yaml_words(exc: TrimtabError) -> str:
     """What is wrong with YAML, and in which line, as Go's reader says it."""
     line = re.search(r"line [0-9]+", exc.subject)
@@ -72,8 +83,8 @@ def _yaml_words(exc: TrimtabError) -> str:
 def manifest_in(body: Body, address: Address) -> Json:
     """The object in the body of a create or an update; its type is the one addressed."""
     served = address.served
-    if body.media not in (JSON, YAML):
-        raise unsupported_media(JSON, YAML, PROTOBUF)
+    if body.media not in (JSON, YAML, PROTOBUF) or (body.media == PROTOBUF and served.custom):
+        raise unsupported_media(JSON, YAML, *(() if served.custom else (PROTOBUF,)))
     try:
         value = value_of(body)
     except BadJson as exc:
@@ -234,7 +245,7 @@ def _unreadable(manifest: Json, served: Served) -> str | None:
 
 def twice_given(body: Body) -> tuple[str, ...]:
     """The fields that stand twice in a JSON body."""
-    if not isinstance(body.content, bytes) or body.media == YAML:
+    if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
     try:
@@ -263,12 +274,12 @@ def _look_twice(value: Any, path: str, found: list[str]) -> None:
             _look_twice(each, f"{path}[{number}]", found)
 
 
-def deletion_in(body: bytes) -> Json | None:
+def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
         return None
     try:
-        value = decoded(body)
+        value = value_of(Body(body, media))
     except BadJson as exc:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):

@@ -123,17 +123,17 @@ class Handler:
             case "list":
                 return self._list(address, query, form)
             case "delete":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 listed, warnings = self._api.delete_collection(address, list_options(query), options)
                 return _written(list_body(listed, address.served), form, 200, warnings)
             case _:
                 return self._write(request, found, form, body)
 
     def _write(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
-        media = media_type(request.headers.get("Content-Type", "") or JSON)
+        media = _media(request)
         query = request.query
         manager = manager_name(query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
         apply = found.verb == "patch" and media == APPLY_PATCH
@@ -215,6 +215,10 @@ def _frame(event: Event, address: Address, form: Form) -> bytes:
 
 
 # -- bytes ------------------------------------------------------------------------------------------------
+
+
+def _media(request: web.BaseRequest) -> str:
+    return media_type(request.headers.get("Content-Type", "") or JSON)
 
 
 async def _body(request: web.BaseRequest) -> bytes:
