@@ -68,7 +68,7 @@ def spoiled_objects(draw: st.DrawFn, given_bases: list[Json]) -> Json:
     return manifest
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(spoiled_objects(BASES))
 def test_a_built_in_kind_is_judged_whatever_it_holds(manifest: Json) -> None:
     schema = schema_of(built_in(), manifest)
@@ -121,7 +121,7 @@ def filled_objects(draw: st.DrawFn) -> Json:
     return manifest
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(filled_objects())
 def test_a_built_in_kind_is_judged_whichever_field_is_set(manifest: Json) -> None:
     schema = schema_of(built_in(), manifest)
@@ -131,7 +131,7 @@ def test_a_built_in_kind_is_judged_whichever_field_is_set(manifest: Json) -> Non
         assert defaulted(kept, schema) == kept
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(spoiled_objects([GADGET["object"]]))
 def test_a_custom_kind_is_judged_whatever_it_holds(manifest: Json) -> None:
     kept = defaulted(pruned(manifest, SCHEMA).manifest, SCHEMA)
