@@ -1,7 +1,7 @@
 """Make the shapes of the messages of built-in kinds: `python -m scripts.make_wire` (needs Go once).
 
 The Go types say how they are written in protocol buffers; `testbed/go/wireshapes` prints that. Kept is what
-the served kinds reach. `trimtab.kube.protobuf` reads the result.
+the served kinds reach. `trimtab.apiserver.protobuf` reads the result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from testbed.builds import Builder
 from trimtab.kube.kinds import built_in
 
-DATA = Path(__file__).parents[1] / "src" / "trimtab" / "kube" / "data" / "wire.json.z"
+DATA = Path(__file__).parents[1] / "src" / "trimtab" / "apiserver" / "data" / "wire.json.z"
 META, SCHEMAS = (
     "k8s.io/apimachinery/pkg/apis/meta/v1",
     "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",

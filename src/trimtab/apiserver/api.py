@@ -29,7 +29,7 @@ from trimtab.apiserver.decoding import (
     twice_given,
     value_of,
 )
-from trimtab.apiserver.deleting import Marked, Removed, Untouched, deleted, may_go
+from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.questions import answered
@@ -312,7 +312,7 @@ class Api:
         version = wanted["metadata"].get("resourceVersion") or ""
         stated = {**new, "metadata": {**new["metadata"], "resourceVersion": version}}
         check_preconditions(stated, live, address, patch=True)
-        if not served.custom:
+        if scales.is_owned(live, served):
             target = target_of(served, address.subresource, self.catalog.versions(served.group))
             owned = updated(live, new, target, manager=options.manager, now=self.clock.now())
             new = scales.untimed(owned)
@@ -346,6 +346,12 @@ class Api:
                 if not options.dry_run:
                     self.store.remove(served.collection, address.key, to_store(live, served))
                 return True, _encoded(result.object)
+            case Ended():
+                if options.dry_run:
+                    return True, _encoded(result.object)
+                last = to_store(result.object, served)
+                self.store.put(served.collection, address.key, last)
+                return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Marked():
                 if options.dry_run:
                     return False, _encoded(result.object)
@@ -416,6 +422,8 @@ def _success(address: Address, live: Json) -> Json:
 
 def _check_patch_type(media: str, served: Served) -> None:
     known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
+    if media not in known and not served.custom:
+        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     if media not in known:
         raise unsupported_media(*known)
 

@@ -15,11 +15,9 @@ from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
-from trimtab.kube import protobuf
 from trimtab.kube.decoding import unreadable
 from trimtab.kube.gotext import quoted, to_json
 from trimtab.kube.kinds import built_in
-from trimtab.kube.protobuf import BadProtobuf
 from trimtab.kube.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schema import OBJECT_META
@@ -56,13 +54,6 @@ def value_of(body: Body) -> Any:
     return decoded(body.content)
 
 
-def _from_protobuf(content: bytes) -> Any:
-    try:
-        return protobuf.decoded(content)
-    except BadProtobuf as exc:
-        raise BadJson(str(exc)) from exc
-
-
 def _from_yaml(content: bytes) -> Any:
     from trimtab.resources.yaml import documents
 
@@ -71,6 +62,15 @@ def _from_yaml(content: bytes) -> Any:
     except TrimtabError as exc:
         raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
     return found[0].value if found else None
+
+
+def _from_protobuf(content: bytes) -> Any:
+    from trimtab.apiserver.protobuf import BadProtobuf, manifest_from
+
+    try:
+        return manifest_from(content)
+    except BadProtobuf as exc:
+        raise BadJson(str(exc)) from exc
 
 
 def _yaml_words(exc: TrimtabError) -> str:
@@ -83,14 +83,12 @@ def _yaml_words(exc: TrimtabError) -> str:
 def manifest_in(body: Body, address: Address) -> Json:
     """The object in the body of a create or an update; its type is the one addressed."""
     served = address.served
-    spoken = (JSON, YAML) if served.custom else (JSON, YAML, PROTOBUF)
-    if body.media not in spoken:
-        raise unsupported_media(*spoken)
+    if body.media not in (JSON, YAML, PROTOBUF) or (body.media == PROTOBUF and served.custom):
+        raise unsupported_media(JSON, YAML, *(() if served.custom else (PROTOBUF,)))
     try:
         value = value_of(body)
     except BadJson as exc:
-        told = str(exc) if body.media == PROTOBUF else f"couldn't get version/kind; json parse error: {exc}"
-        raise _unrecognized(body, served.kind, told) from exc
+        raise _unrecognized(body, served.kind, f"json parse error: {exc}") from exc
     if not isinstance(value, dict):
         told = (
             f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
@@ -98,15 +96,15 @@ def manifest_in(body: Body, address: Address) -> Json:
             else ""
         )
         if told:
-            why = f"couldn't get version/kind; json parse error: {told}"
-            raise _unrecognized(body, served.kind, why)
+            raise _unrecognized(body, served.kind, f"json parse error: {told}")
         value = {}
     return _of_the_kind(value, body, address)
 
 
 def _unrecognized(body: Body, kind: str, why: str) -> Refused:
     shown = _shown(body.content if isinstance(body.content, bytes) else b"")
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({shown})")
+    told = f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind"
+    return bad_request(f"{told}; {why} ({shown})")
 
 
 def _shown(content: bytes) -> str:

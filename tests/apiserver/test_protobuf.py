@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from scripts.learning import manifests, path_of
 from testbed.controlplane import ControlPlane
+from trimtab.apiserver.protobuf import MAGIC, BadProtobuf, manifest_from, shapes
 from trimtab.kube.kinds import built_in
-from trimtab.kube.protobuf import PREFIX, BadProtobuf, decoded, shapes
 
-MANIFESTS = Path(__file__).parent / "manifests"
+MANIFESTS = Path(__file__).parents[1] / "kube" / "manifests"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 #: What differs from answer to answer.
 MASKED = (
@@ -41,7 +41,7 @@ def part(number: int, content: bytes | int) -> bytes:
 
 def sent(api_version: str, kind: str, message: bytes) -> bytes:
     meta = part(1, api_version.encode()) + part(2, kind.encode())
-    return PREFIX + part(1, meta) + part(2, message)
+    return MAGIC + part(1, meta) + part(2, message)
 
 
 METADATA = part(1, part(1, b"colours") + part(3, b"default"))
@@ -89,18 +89,18 @@ CREATED = part(1, part(8, part(1, 1)))
     ids=["texts", "bytes", "port by name", "time", "options"],
 )
 def test_a_message_is_read_as_the_json_that_it_means(body: bytes, expected: dict[str, Any]) -> None:
-    assert decoded(body) == expected
+    assert manifest_from(body) == expected
 
 
 def test_negative_numbers_keep_their_sign() -> None:
     minus_one = bytes((1 << 3,)) + b"\xff" * 9 + b"\x01"
     body = sent("v1", "DeleteOptions", minus_one)
-    assert decoded(body)["gracePeriodSeconds"] == -1
+    assert manifest_from(body)["gracePeriodSeconds"] == -1
 
 
 def test_fields_that_are_not_known_are_passed_over() -> None:
     body = sent("v1", "ConfigMap", METADATA + part(15, b"news from a later version"))
-    assert decoded(body) == decoded(sent("v1", "ConfigMap", METADATA))
+    assert manifest_from(body) == manifest_from(sent("v1", "ConfigMap", METADATA))
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ def test_fields_that_are_not_known_are_passed_over() -> None:
     [
         (b"{}", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
         (sent("v9", "Nothing", b""), 'no kind "Nothing" is known for version "v9"'),
-        (PREFIX + b"\x0a\x09abc", "unexpected EOF"),
-        (PREFIX + b"\x08" + b"\xff" * 10, "proto: integer overflow"),
-        (PREFIX + b"\x0b", "proto: illegal wireType 3"),
+        (MAGIC + b"\x0a\x09abc", "unexpected EOF"),
+        (MAGIC + b"\x08" + b"\xff" * 10, "proto: integer overflow"),
+        (MAGIC + b"\x0b", "proto: illegal wireType 3"),
         (sent("v1", "ConfigMap", part(1, 7)), "a number where bytes belong"),
     ],
 )
 def test_what_is_no_message_is_refused(body: bytes, told: str) -> None:
     with pytest.raises(BadProtobuf) as caught:
-        decoded(body)
+        manifest_from(body)
     assert str(caught.value) == told
 
 
@@ -124,7 +124,7 @@ def test_what_is_no_message_is_refused(body: bytes, told: str) -> None:
 def test_any_bytes_are_read_or_refused(name: str, message: bytes) -> None:
     version, _, kind = name.rpartition("/")
     with contextlib.suppress(BadProtobuf):
-        assert decoded(sent(version, kind, message))["kind"] == kind
+        assert manifest_from(sent(version, kind, message))["kind"] == kind
 
 
 def test_a_message_without_end_is_refused_before_the_stack_is() -> None:
@@ -135,7 +135,7 @@ def test_a_message_without_end_is_refused_before_the_stack_is() -> None:
     message = _long(b"\x12", _long(b"\x3a", _long(b"\x22", _long(b"\x0a", nested))))
     meta = part(1, b"apiextensions.k8s.io/v1") + part(2, b"CustomResourceDefinition")
     with pytest.raises(BadProtobuf, match="too many messages within messages"):
-        decoded(PREFIX + part(1, meta) + _long(b"\x12", message))
+        manifest_from(MAGIC + part(1, meta) + _long(b"\x12", message))
 
 
 def _long(tag: bytes, content: bytes) -> bytes:
@@ -182,7 +182,7 @@ def test_every_kind_is_read_as_the_json_of_a_real_server(api_server: ControlPlan
         if len(answers) == 2:
             binary, text = answers
             kinds.add(manifest["kind"])
-            ours, theirs = plain(decoded(binary)), plain(json.loads(text))
+            ours, theirs = plain(manifest_from(binary)), plain(json.loads(text))
             for claim in theirs.get("spec", {}).get("volumeClaimTemplates", ()):
                 del claim["kind"], claim["apiVersion"]  # not on the wire: the server fills them in
             different += [manifest["kind"]] if ours != theirs else []

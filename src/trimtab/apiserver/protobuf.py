@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-PREFIX = b"k8s\x00"
+MAGIC = b"k8s\x00"
 _DEEPEST = 100  # messages within messages; the deepest kinds, schemas of CRDs, stay far below
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_VARINT = 10  # bytes
@@ -58,7 +58,7 @@ class Envelope(Struct, frozen=True):
 @cache
 def shapes() -> Shapes:
     """The shapes of all built-in kinds."""
-    packed = (resources.files("trimtab.kube") / "data" / "wire.json.z").read_bytes()
+    packed = (resources.files("trimtab.apiserver") / "data" / "wire.json.z").read_bytes()
     return msgspec.json.decode(zlib.decompress(packed), type=Shapes)
 
 
@@ -69,16 +69,16 @@ def _fields(message: int) -> dict[int, Field]:
 
 def envelope(body: bytes) -> Envelope:
     """What a body holds, not yet read."""
-    if not body.startswith(PREFIX):
+    if not body.startswith(MAGIC):
         raise BadProtobuf(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
-    parts = {number: value for number, value in _parts(body[len(PREFIX) :]) if isinstance(value, bytes)}
+    parts = {number: value for number, value in _parts(body[len(MAGIC) :]) if isinstance(value, bytes)}
     names = {number: value for number, value in _parts(parts.get(1, b"")) if isinstance(value, bytes)}
     return Envelope(_text(names.get(1, b"")), _text(names.get(2, b"")), parts.get(2, b""))
 
 
-def decoded(body: bytes) -> dict[str, Any]:
+def manifest_from(body: bytes) -> dict[str, Any]:
     """The object in a body, as JSON would have it."""
     found = envelope(body)
     message = shapes().kinds.get(f"{found.api_version}/{found.kind}")
