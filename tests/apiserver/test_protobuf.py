@@ -82,11 +82,19 @@ CREATED = part(1, part(8, part(1, 1)))
             },
         ),
         (
+            sent("v1", "Pod", part(2, part(1, part(1, b"v") + part(2, part(6, part(1, b"s")))))),
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "spec": {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]},
+            },
+        ),
+        (
             sent("v1", "DeleteOptions", part(1, 0) + part(5, b"All")),
             {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "dryRun": ["All"]},
         ),
     ],
-    ids=["texts", "bytes", "port by name", "time", "options"],
+    ids=["texts", "bytes", "port by name", "time", "inline", "options"],
 )
 def test_a_message_is_read_as_the_json_that_it_means(body: bytes, expected: dict[str, Any]) -> None:
     assert manifest_from(body) == expected
