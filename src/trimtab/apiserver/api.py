@@ -291,7 +291,7 @@ class Api:
             return self._apply_scale(address, _config_in(body), live, options)
         scale = scales.scale_of(live, address.served)
         patched = _patched(scale, body, address.served)
-        return self._scale(address, scale_in(patched), options)
+        return self._scale(address, scale_in(patched, sent=gotext.to_json(patched)), options)
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served = address.served

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,7 +20,7 @@ from trimtab.apiserver.api import APPLY_PATCH, Answer, Api, list_body, partial_l
 from trimtab.apiserver.decoding import JSON, Body, deletion_in, media_type
 from trimtab.apiserver.negotiation import Form, form_of
 from trimtab.apiserver.openapi import swagger, swagger_outline
-from trimtab.apiserver.refusing import too_large
+from trimtab.apiserver.refusing import forbidden, too_large
 from trimtab.apiserver.requests import (
     Address,
     delete_options,
@@ -31,13 +32,15 @@ from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
-from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.refusals import Refused, bad_request, internal_error
 
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+logger = logging.getLogger(__name__)
 
 
 class Handler:
@@ -57,6 +60,9 @@ class Handler:
             return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
+        except Exception:
+            logger.exception("a defect: %s %s", request.method, request.path)
+            return _refusal(internal_error("this is a defect of the embedded cluster; its log says more"))
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
@@ -77,10 +83,23 @@ class Handler:
         if not given and path == "/version":
             return
         if not given:
-            told = f'forbidden: User "system:anonymous" cannot {request.method.lower()} path "{path}"'
-            raise Refused(403, "Forbidden", told, details={})
+            raise self._unknown_user(request, path)
         if not hmac.compare_digest(given.encode(), self._token.encode()):
             raise Refused(401, "Unauthorized", "Unauthorized")
+
+    def _unknown_user(self, request: web.BaseRequest, path: str) -> Refused:
+        told = 'User "system:anonymous" cannot'
+        try:
+            found = route(self._api.catalog, request.method, path)
+        except (Refused, NoSuchGroup):
+            why = f'forbidden: {told} {request.method.lower()} path "{path}"'
+            return Refused(403, "Forbidden", why, details={})
+        address = found.address
+        served = address.served
+        what = "/".join(filter(None, (served.plural, address.subresource)))
+        place = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
+        why = f'{told} {found.verb} resource "{what}" in API group "{served.group}" {place}'
+        return forbidden(served.group, served.plural, address.name, why)
 
     # -- documents ----------------------------------------------------------------------------------------
 

@@ -119,12 +119,15 @@ class Listed(Struct, frozen=True, kw_only=True):
     remaining: int | None = None
 
 
+WRITTEN_AS = "meta.k8s.io/v1"
+
+
 class _Token(Struct, frozen=True):
     """Where a list goes on: the version (-1: the newest), and the key before the next one."""
 
-    v: str
-    rv: int
-    start: str
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 def listed(store: Store, address: Address, options: ListOptions) -> Listed:
@@ -189,7 +192,7 @@ def _page(
 
 
 def _cut(page: list[Entry], revision: int, prefix: str, remaining: int | None) -> Listed:
-    token = _written_token(_Token("meta.k8s.io/v1", revision, f"{_start(page[-1].key, prefix)}\0"))
+    token = _written_token(_Token(WRITTEN_AS, revision, f"{_start(page[-1].key, prefix)}\0"))
     return Listed(entries=page, revision=revision, continue_token=token, remaining=remaining)
 
 
@@ -219,6 +222,8 @@ def _read_token(options: ListOptions) -> _Token:
         raise bad_request(
             "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
         ) from exc
+    if token.v != WRITTEN_AS:
+        raise _bad_token(f"server does not recognize this encoded version {token.v}")
     if not token.start.startswith("/"):
         raise bad_request("continue key is not valid: " + quoted(token.start))
     return token
