@@ -38,6 +38,7 @@ LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+DEFECT = "this is a defect of the embedded cluster; its log says more"
 OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class Handler:
             return web.Response(status=404, text="404 page not found\n")
         except Exception:
             logger.exception("a defect: %s %s", request.method, request.path)
-            return _refusal(internal_error("this is a defect of the embedded cluster; its log says more"))
+            return _refusal(internal_error(DEFECT))
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
