@@ -32,16 +32,15 @@ from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
-from trimtab.kube.refusals import Refused, bad_request, internal_error
+from trimtab.kube.refusals import Refused, bad_request
 
+logger = logging.getLogger(__name__)
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
-DEFECT = "this is a defect of the embedded cluster; its log says more"
+DEFECT = "Internal error occurred: see the server's log"
 OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
-
-logger = logging.getLogger(__name__)
 
 
 class Handler:
@@ -62,8 +61,8 @@ class Handler:
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
         except Exception:
-            logger.exception("a defect: %s %s", request.method, request.path)
-            return _refusal(internal_error(DEFECT))
+            logger.exception("%s %s failed", request.method, request.path)
+            return _refusal(Refused(500, "InternalError", DEFECT))
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
@@ -150,8 +149,8 @@ class Handler:
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
                 options = delete_options(query, deletion_in(body, _media(request)))
-                listed, warnings = self._api.delete_collection(address, list_options(query), options)
-                return _written(list_body(listed, address.served), form, 200, warnings)
+                listed = self._api.delete_collection(address, list_options(query), options)
+                return _written(list_body(listed, address.served), form, 200, _warnings(address))
             case _:
                 return self._write(request, found, form, body)
 
@@ -167,8 +166,8 @@ class Handler:
     def _list(self, address: Address, query: Mapping[str, str], form: Form) -> web.Response:
         listed = self._api.list(address, list_options(query))
         if form.partial:
-            return _written(partial_list(listed, address.served), form, 200, ())
-        return _written(list_body(listed, address.served), form, 200, ())
+            return _written(partial_list(listed, address.served), form, 200, _warnings(address))
+        return _written(list_body(listed, address.served), form, 200, _warnings(address))
 
     # -- watching -----------------------------------------------------------------------------------------
 
@@ -266,6 +265,10 @@ def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> w
     for text in warnings:
         response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response
+
+
+def _warnings(address: Address) -> tuple[str, ...]:
+    return (address.served.deprecation,) if address.served.deprecation else ()
 
 
 def _quoted(text: str) -> str:
