@@ -166,7 +166,8 @@ def compact_type(raw: Json, shape: Json | None) -> Json:
 def go_field(field: Mapping[str, Any]) -> str:
     """Flags and type in the form that `trimtab.kube.schema` reads."""
     flags = (("p", "pointer"), ("o", "omitempty"), ("z", "omitzero"))
-    return f"{''.join(letter for letter, said in flags if field.get(said))} {field['type']}"
+    letters = "".join(letter for letter, said in flags if field.get(said))
+    return f"{letters} {field.get('inline', '')} {field['type']}"
 
 
 def undescribed(raw: Any) -> Any:

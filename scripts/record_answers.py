@@ -11,6 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from scripts.learning import WITHOUT_ADMISSION, manifests, path_of
+from scripts.refusals import (
+    create_refusals,
+    custom_refusals,
+    define_gadgets,
+    unknown_refusals,
+    update_refusals,
+)
 from testbed.controlplane import ControlPlane
 from trimtab.kube.kinds import Kinds, built_in
 
@@ -25,11 +32,16 @@ def main() -> None:
         write("created.json", created_objects(plane, built_in()))
         texts = sorted(json.loads((RECORDED / "quantities.json").read_text()))
         write("quantities.json", quantities(plane, texts))
+        write("create_refusals.json", create_refusals(plane))
+        write("update_refusals.json", update_refusals(plane))
+        define_gadgets(plane)
+        write("custom_refusals.json", custom_refusals(plane))
+        write("unknown_refusals.json", unknown_refusals(plane))
 
 
 def write(name: str, content: Any) -> None:
     """Write one recording."""
-    (RECORDED / name).write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    (RECORDED / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def created_objects(plane: ControlPlane, kinds: Kinds) -> list[Json]:

@@ -14,6 +14,7 @@ from trimtab.kube.apply import Target
 from trimtab.kube.fields import EMPTY, FieldSet, path
 
 GROUP = "merging.example.com"
+KIND_OF = "x-kubernetes-group-version-kind"
 STATUS = FieldSet.of(path("status"))
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 
@@ -276,21 +277,22 @@ def samples(server: Server, namespace: str) -> dict[str, Sample]:
         "gadget": Sample(
             gadget_target(core["components"]["schemas"]), f"/apis/{GROUP}/v1/{places}/gadgets", gadget
         ),
-        "configmap": Sample(
-            _built_in(core, "io.k8s.api.core.v1.ConfigMap", "v1"), f"/api/v1/{places}/configmaps", config_map
-        ),
+        "configmap": Sample(target_of(core, "v1", "ConfigMap"), f"/api/v1/{places}/configmaps", config_map),
         "deployment": Sample(
-            _built_in(apps, "io.k8s.api.apps.v1.Deployment", "apps/v1", STATUS),
+            target_of(apps, "apps/v1", "Deployment"),
             f"/apis/apps/v1/{places}/deployments",
             deployment,
         ),
-        "service": Sample(
-            _built_in(core, "io.k8s.api.core.v1.Service", "v1", STATUS), f"/api/v1/{places}/services", service
-        ),
+        "service": Sample(target_of(core, "v1", "Service"), f"/api/v1/{places}/services", service),
     }
 
 
-def _built_in(document: Mapping[str, Any], name: str, version: str, reset: FieldSet = EMPTY) -> Target:
+def target_of(document: Mapping[str, Any], version: str, kind: str) -> Target:
+    """A built-in kind, from the document of its group and version."""
+    group, _, number = version.rpartition("/")
+    wanted = {"group": group, "kind": kind, "version": number}
+    types = document["components"]["schemas"]
+    name = next(name for name, node in types.items() if wanted in node.get(KIND_OF, ()))
     shape = shape_from_openapi(document, name)
-    kind = name.rpartition(".")[2]
+    reset = STATUS if "status" in shape.properties else EMPTY
     return Target(shape=shape, api_version=version, kind=kind, reset=reset, blank=blank_of(shape))

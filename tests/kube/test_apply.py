@@ -223,6 +223,27 @@ def test_merging_lists_hold_the_items_of_both_in_the_order_of_who_applied_last(w
     assert world.live["spec"]["colors"] == ["blue", "green"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("abc", "c", "abc"),
+        ("abc", "ca", "bca"),
+        ("abc", "d", "abcd"),
+        ("abc", "da", "dabc"),
+        ("abc", "ad", "abcd"),
+        ("abc", "cda", "bcda"),
+        ("abcd", "dxb", "acdxb"),
+        ("abcd", "xcyaz", "bxcdyaz"),
+        ("abcde", "ebxd", "acebxd"),
+        ("ab", "ba", "ba"),
+    ],
+)
+def test_a_merged_list_has_this_order(world: World, first: str, second: str, together: str) -> None:
+    world.apply("A", spec(colors=list(first)))
+    world.apply("B", spec(colors=list(second)))
+    assert "".join(world.live["spec"]["colors"]) == together
+
+
 def test_an_update_takes_what_it_changes_and_the_next_apply_is_in_conflict(world: World) -> None:
     world.apply("A", spec(size=1, title="t"))
     world.merge("ctl", spec(size=2))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.kube.patches import essence, live_deployment, strategic
-from tests.kube.samples import Sample
+from tests.kube.samples import Sample, target_of
 from tests.kube.servers import APPLY, JSON_PATCH, MERGE, STRATEGIC, Server
 from trimtab.kube.apply import applied, created, settled, updated
 from trimtab.kube.patch import json_patch, merge_patch, without_nulls
@@ -164,6 +164,54 @@ def test_objects_and_their_owners_are_equal_after_every_step_of_random_stories(
             story.step()
         outcomes.extend(story.outcomes)
     assert {"apply", "apply refused", "post", "put", "merge", "reset"} <= set(outcomes)
+
+
+POD = {
+    "containers": [
+        {
+            "name": "c",
+            "image": "i",
+            "ports": [{"containerPort": 80}],
+            "env": [{"name": "a", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            "livenessProbe": {"httpGet": {"path": "/", "port": 80}},
+        }
+    ],
+    "volumes": [{"name": "v", "configMap": {"name": "m"}}],
+}
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": POD}
+SELECTED = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+JOB = {"template": {"spec": {**POD, "restartPolicy": "Never"}}}
+RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+BACKEND = {"service": {"name": "x", "port": {"number": 80}}}
+INGRESS = [{"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": BACKEND}]}}]
+NEW: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("v1", "PodTemplate", "podtemplates", {"template": TEMPLATE}),
+    ("v1", "Secret", "secrets", {"stringData": {"a": "b"}}),
+    ("apps/v1", "StatefulSet", "statefulsets", {"spec": {**SELECTED, "serviceName": "x"}}),
+    ("apps/v1", "DaemonSet", "daemonsets", {"spec": SELECTED}),
+    ("apps/v1", "ReplicaSet", "replicasets", {"spec": SELECTED}),
+    ("apps/v1", "ControllerRevision", "controllerrevisions", {"revision": 1, "data": {"a": {"b": 1}}}),
+    ("batch/v1", "CronJob", "cronjobs", {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": JOB}}}),
+    ("networking.k8s.io/v1", "Ingress", "ingresses", {"spec": {"rules": INGRESS}}),
+    ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", {"spec": {"podSelector": {}}}),
+    ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", {"spec": {"minAvailable": 1}}),
+    ("rbac.authorization.k8s.io/v1", "Role", "roles", {"rules": RULES}),
+    ("coordination.k8s.io/v1", "Lease", "leases", {"spec": {"holderIdentity": "x"}}),
+]
+
+
+@pytest.mark.parametrize(("version", "kind", "plural", "fields"), NEW)
+def test_whoever_creates_an_object_owns_what_was_not_there_in_a_blank_one(
+    server: Server, version: str, kind: str, plural: str, fields: dict[str, Any]
+) -> None:
+    folder = "api/v1" if version == "v1" else f"apis/{version}"
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "new", "labels": {"l": "m"}}, **fields}
+    path = f"/{folder}/namespaces/default/{plural}?fieldManager=me&dryRun=All"
+    code, after = server.send("POST", path, body)
+    assert code == 201, after
+    target = target_of(server.get(f"/openapi/v3/{folder}"), version, kind)
+    ours = created(bare(after), target, manager="me", now=now_of(after))
+    assert ours["metadata"]["managedFields"] == after["metadata"]["managedFields"]
 
 
 def test_random_strategic_merge_patches_have_the_same_outcome(

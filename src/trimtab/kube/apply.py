@@ -108,7 +108,7 @@ def updated(
     """
     bare, before = _bare(new), _bare(live)
     owners = _owners_to_start_with(live, new, target)
-    exists = bool(live.get("metadata", {}).get("uid"))
+    exists = bool(_metadata(live).get("uid"))
     if not owners and exists:
         return bare  # owners are recorded from the beginning, or from the first apply on
     if any(_problems(each, target) for each in (before, bare)):
@@ -128,21 +128,21 @@ def settled(live: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_times(value: Mapping[str, Any]) -> dict[str, Any]:
-    managed = value.get("metadata", {}).get("managedFields", [])
+    managed = _metadata(value).get("managedFields", [])
     lines = [{name: part for name, part in line.items() if name != "time"} for line in managed]
-    return {**value, "metadata": {**value.get("metadata", {}), "managedFields": lines}}
+    return {**value, "metadata": {**_metadata(value), "managedFields": lines}}
 
 
 def _owners_to_start_with(live: Mapping[str, Any], new: Mapping[str, Any], target: Target) -> Owners:
     """The owners that the request states, or else those of the live object."""
-    stated = new.get("metadata", {}).get("managedFields")
+    stated = _metadata(new).get("managedFields")
     if not target.subresource:
         if is_reset(stated):
             return {}
         owners = _readable(stated)
         if owners:
             return owners
-    return _readable(live.get("metadata", {}).get("managedFields"))
+    return _readable(_metadata(live).get("managedFields"))
 
 
 def _readable(managed: Any) -> Owners:
@@ -218,6 +218,7 @@ def applied(
     owners = _recorded(old)
     bare = _bare(old)
     if not owners and live is not None:
+        _check_live(bare, target)
         owners = capped(_after_update(target.blank, bare, {}, target, BEFORE_FIRST_APPLY, now))
     _check_config(config, target)
     _check_live(bare, target)
@@ -255,7 +256,7 @@ def _merged(
     wanted = set_of(config, target.shape).outside(target.reset)
     owners[me] = entry.owning(wanted)
     new = merged(live, dict(config), target.shape)
-    new = _pruned(new, owners, last, target.shape)
+    new = _pruned(new, owners, last, wanted, target.shape)
     comparison = _compared(live, new, target)
     conflicts = _taken_from_others(owners, comparison, me)
     if conflicts and not force:
@@ -282,10 +283,10 @@ def _taken_from_others(owners: Owners, comparison: Comparison, me: str) -> dict[
     return {identity: fields for identity, fields in shared.items() if not fields.is_empty}
 
 
-def _pruned(new: Any, owners: Owners, last: Entry | None, shape: Shape) -> Any:
+def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, shape: Shape) -> Any:
     """The merged object less what was applied last time, is not now, and nobody else owns."""
-    if last is None or last.fields.is_empty:
-        return new
+    if last is None or (last.fields - wanted).is_empty:
+        return new  # nothing is given up
     everything = with_named(set_of(new, shape), shape)
     formerly = with_named(last.fields, shape)
     rest = without(new, formerly, shape)
@@ -316,14 +317,13 @@ def _spoken_type(version: str, kind: str) -> str:
 
 def _recorded(live: Mapping[str, Any]) -> Owners:
     try:
-        return owners_of(live.get("metadata", {}).get("managedFields"))
+        return owners_of(_metadata(live).get("managedFields"))
     except BadManagedFields as exc:
         raise internal_error(f"failed to decode managed fields: {exc}") from exc
 
 
 def _check_config(config: Mapping[str, Any], target: Target) -> None:
-    metadata = config.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+    if _metadata(config).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     found = list(problems(config, target.shape))
     if found:
@@ -341,9 +341,8 @@ def _problems(value: Mapping[str, Any], target: Target) -> list[Problem]:
 
 
 def _untypable(which: str, value: Mapping[str, Any], found: list[Problem]) -> Refused:
-    metadata = value.get("metadata")
-    named = metadata if isinstance(metadata, dict) else {}
-    name = f"{named.get('namespace', '')}/{named.get('name', '')}"
+    metadata = _metadata(value)
+    name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     kind = _spoken_type(value.get("apiVersion", ""), value.get("kind", ""))
     told = str(found[0]) if len(found) == 1 else "\n  ".join(["errors:", *map(str, found)])
     return internal_error(f"failed to create typed {which} object ({name}; {kind}): {told}")
@@ -416,17 +415,24 @@ def _without_annotation(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _annotations(value: Mapping[str, Any]) -> dict[str, Any]:
-    return value.get("metadata", {}).get("annotations") or {}
+    annotations = _metadata(value).get("annotations")
+    return annotations if isinstance(annotations, dict) else {}
 
 
 # -- metadata -----------------------------------------------------------------------------------------------
 
 
+def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The metadata, if there is any worth the name."""
+    metadata = value.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
 def _bare(value: Mapping[str, Any]) -> dict[str, Any]:
     """The object without its owners."""
-    if "managedFields" not in value.get("metadata", {}):
+    if "managedFields" not in _metadata(value):
         return dict(value)
-    metadata = {name: part for name, part in value["metadata"].items() if name != "managedFields"}
+    metadata = {name: part for name, part in _metadata(value).items() if name != "managedFields"}
     return {**value, "metadata": metadata}
 
 
@@ -434,4 +440,4 @@ def _with_owners(value: dict[str, Any], owners: Owners) -> dict[str, Any]:
     """The object with these owners recorded."""
     if not owners:
         return value
-    return {**value, "metadata": {**value.get("metadata", {}), "managedFields": written(owners)}}
+    return {**value, "metadata": {**_metadata(value), "managedFields": written(owners)}}

@@ -72,7 +72,7 @@ def quality_of_service(spec: Mapping[str, Any]) -> str:
         if whole
         else [
             each.get("resources") or {}
-            for each in (*spec.get("containers", ()), *(spec.get("initContainers") or ()))
+            for each in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
         ]
     )
     amounts = [_positive(each, side) for each in asking for side in ("limits", "requests")]

@@ -168,12 +168,22 @@ def field(name: str) -> str:
 
 def key(fields: Mapping[str, Any]) -> str:
     """The element of an item of a list of type map."""
-    return f"k:{gotext.to_json(dict(fields))}"
+    return "k:{" + ",".join(f'"{name}":{_spelt(fields[name])}' for name in sorted(fields)) + "}"
 
 
 def item(value: Any) -> str:
     """The element of an item of a list of type set."""
-    return f"v:{gotext.to_json(value)}"
+    return f"v:{_spelt(value)}"
+
+
+def _spelt(value: Any) -> str:
+    """A value in JSON; the same few keys come by again and again."""
+    return _spelt_text(value) if isinstance(value, str) else gotext.to_json(value)
+
+
+@lru_cache(maxsize=4096)
+def _spelt_text(text: str) -> str:
+    return gotext.to_json(text)
 
 
 def path(*names: str) -> Path:

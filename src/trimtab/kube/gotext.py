@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 _SHORT_ESCAPES = {
@@ -109,31 +110,18 @@ def _json_string(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    """The shortest spelling that reads back as the same number (`%v`): exponents from 1e+21 on."""
-    return _spelled(value, upper=1e21)
+    """The shortest spelling that reads back as the same number (`%v`)."""
+    return _spelled(value, smallest=1e-4)
 
 
 def _json_number(value: float) -> str:
-    text = _spelled(value, upper=1e21, lower=1e-6)
-    # JSON drops the zero that pads a one-digit negative exponent.
-    return text.replace("e-0", "e-")
+    """The same, as JSON has it: more small numbers in full, exponents without a zero in front."""
+    return _spelled(value, smallest=1e-6).replace("e-0", "e-")
 
 
-def _spelled(value: float, *, upper: float, lower: float = 1e-4) -> str:
+def _spelled(value: float, *, smallest: float) -> str:
     if not math.isfinite(value):
         return {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
-    if value == 0 or lower <= abs(value) < upper:
-        return _without_exponent(value)
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    if not exponent:  # Python still writes these in full
-        mantissa, _, exponent = f"{value:.16e}".partition("e")
-    mantissa = mantissa.removesuffix(".0")
-    power = int(exponent)
-    return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
-
-
-def _without_exponent(value: float) -> str:
-    if value.is_integer():
-        return str(int(value))
-    text = repr(value)
-    return text if "e" not in text else f"{value:.20f}".rstrip("0")
+    if value == 0 or smallest <= abs(value) < 1e21:
+        return f"{Decimal(repr(value)).normalize():f}"
+    return repr(value)

@@ -5,7 +5,6 @@ Pure values. Who gains and who loses fields by a request is decided in `apply`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -73,33 +72,52 @@ class Entry(Struct, frozen=True, kw_only=True):
 Owners: TypeAlias = dict[str, Entry]
 
 
-def owners_of(managed: Iterable[Mapping[str, Any]] | None) -> Owners:
+_WIRE = {"api_version": "apiVersion", "fields_type": "fieldsType", "fields": "fieldsV1"}
+
+
+class _Line(Struct, frozen=True, rename=_WIRE):
+    """A line of `managedFields` as it is sent."""
+
+    manager: str | None = None
+    operation: str | None = None
+    api_version: str | None = None
+    time: str | None = None
+    fields_type: str | None = None
+    fields: dict[str, Any] | None = None
+    subresource: str | None = None
+
+
+def owners_of(managed: Any) -> Owners:
     """Read `managedFields`; of two lines about the same owner the later one counts."""
-    entries = (_entry(number, line) for number, line in enumerate(managed or ()))
+    try:
+        lines = msgspec.convert(managed or [], list[_Line])
+    except msgspec.ValidationError as exc:
+        raise BadManagedFields(str(exc)) from exc
+    entries = (_entry(number, line) for number, line in enumerate(lines))
     return {entry.identity: entry for entry in entries}
 
 
-def _entry(number: int, line: Mapping[str, Any]) -> Entry:
-    if line.get("operation") not in (APPLY, UPDATE):
+def _entry(number: int, line: _Line) -> Entry:
+    if line.operation not in (APPLY, UPDATE):
         raise BadManagedFields("operation must be `Apply` or `Update`")
-    if not line.get("apiVersion"):
+    if not line.api_version:
         raise BadManagedFields("apiVersion must not be empty")
-    kind = line.get("fieldsType", "")
-    if not kind:
+    if not line.fields_type:
         raise BadManagedFields(f"missing fieldsType in managed fields entry {number}")
-    if kind != "FieldsV1":
-        raise BadManagedFields(f"invalid fieldsType {gotext.quoted(kind)} in managed fields entry {number}")
+    if line.fields_type != "FieldsV1":
+        kind = gotext.quoted(line.fields_type)
+        raise BadManagedFields(f"invalid fieldsType {kind} in managed fields entry {number}")
     try:
-        fields = FieldSet.from_json(line.get("fieldsV1") or {})
+        fields = FieldSet.from_json(line.fields or {})
     except BadFields as exc:
         raise BadManagedFields(f"error decoding set: {exc}") from exc
     return Entry(
-        manager=line.get("manager", ""),
-        operation=line["operation"],
-        api_version=line["apiVersion"],
+        manager=line.manager or "",
+        operation=line.operation,
+        api_version=line.api_version,
         fields=fields,
-        time=_normal_time(line.get("time")),
-        subresource=line.get("subresource", ""),
+        time=_normal_time(line.time),
+        subresource=line.subresource or "",
     )
 
 

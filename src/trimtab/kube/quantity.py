@@ -44,6 +44,9 @@ class Quantity(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nanos == other.nanos
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __lt__(self, other: Quantity) -> bool:
         return self.nanos < other.nanos
 

@@ -43,6 +43,7 @@ class GoField(Struct, frozen=True, gc=False):
     pointer: bool = False  # an empty value is told apart from none
     omit_empty: bool = False  # an empty value is not written
     omit_zero: bool = False  # nor is an empty struct
+    inside: str = ""  # the embedded struct that holds it, which decoding errors name
 
 
 class Schema:
@@ -237,11 +238,11 @@ def _preserves_unknown(raw: Mapping[str, Any], model: str) -> bool:
 
 
 def _go_field(text: str | None) -> GoField | None:
-    """From the compact form of the data file: flags (p, o, z), a space, the Go type."""
+    """From the compact form of the data file: flags (p, o, z), the embedded struct, the Go type."""
     if text is None:
         return None
-    flags, _, kind = text.partition(" ")
-    return GoField(kind, "p" in flags, "o" in flags, "z" in flags)
+    flags, inside, kind = text.split(" ", 2)
+    return GoField(kind, "p" in flags, "o" in flags, "z" in flags, inside)
 
 
 ANYTHING = Schema({"x-kubernetes-preserve-unknown-fields": True})

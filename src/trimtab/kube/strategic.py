@@ -275,7 +275,7 @@ def _itself(value: Any) -> Any:
 
 
 def _by_key(key: str) -> Identity:
-    return lambda value: _key(value, key)
+    return lambda value: _key(_mapping(value), key)
 
 
 def _arranged(values: Items, wanted: Items, before: Items, identity: Identity) -> Items:

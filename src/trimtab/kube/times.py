@@ -49,3 +49,34 @@ def seconds_text(moment: datetime) -> str:
 def micro_text(moment: datetime) -> str:
     """A `MicroTime` as the server writes it: `2026-01-02T03:04:05.000006Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+# -- what is wrong with a time ---------------------------------------------------------------------------
+
+SECONDS_LAYOUT = "2006-01-02T15:04:05Z07:00"
+MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+_PIECES = re.compile(r"2006|01|02|15|04|05|\.000000|Z07:00|[-T:]")
+_SHAPES = {"2006": r"\d{4}", ".000000": r"\.\d{6}", "Z07:00": r"Z|[+-]\d\d:\d\d", "15": r"\d\d?"}
+_LIMITS = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"), "05": (0, 59, "second")}
+
+
+def time_problem(text: str, layout: str = SECONDS_LAYOUT) -> str:
+    """Why a text is no time of the layout, in the server's words; empty if it is one."""
+    rest, told = text, f'parsing time "{text}" as "{layout}": cannot parse'
+    for piece in _PIECES.findall(layout):
+        shape = _SHAPES.get(piece, r"\d\d" if piece.isdigit() else re.escape(piece))
+        if piece == "Z07:00" and layout is SECONDS_LAYOUT:
+            shape = rf"(?:[.,]\d+)?(?:{shape})"  # a fraction is read though the layout has none
+        found = re.match(shape, rest, re.ASCII)
+        if found is None:
+            return f'{told} "{rest}" as "{piece}"'
+        if piece in _LIMITS and not _LIMITS[piece][0] <= int(found[0]) <= _LIMITS[piece][1]:
+            return f'parsing time "{text}": {_LIMITS[piece][2]} out of range'
+        rest = rest[found.end() :]
+    if rest:
+        return f'parsing time "{text}": extra text: "{rest}"'
+    try:
+        parse_time(text)
+    except BadTime:
+        return f'parsing time "{text}": day out of range'
+    return ""

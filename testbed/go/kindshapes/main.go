@@ -21,6 +21,7 @@ type Field struct {
 	Pointer   bool   `json:"pointer,omitempty"`
 	OmitEmpty bool   `json:"omitempty,omitempty"`
 	OmitZero  bool   `json:"omitzero,omitempty"`
+	Inline    string `json:"inline,omitempty"` // the embedded struct that holds it, as decoding errors name it
 }
 
 // Struct is one Go struct by the name of its OpenAPI model.
@@ -66,11 +67,11 @@ func visit(kind reflect.Type, shapes map[string]Struct) {
 	}
 	found := Struct{Name: kind.Name(), Fields: map[string]Field{}}
 	shapes[model.OpenAPIModelName()] = found
-	collect(kind, found.Fields, shapes)
+	collect(kind, "", found.Fields, shapes)
 }
 
-// collect adds the JSON fields of a struct, those of inlined structs included.
-func collect(kind reflect.Type, fields map[string]Field, shapes map[string]Struct) {
+// collect adds the JSON fields of a struct, those of embedded structs included.
+func collect(kind reflect.Type, inside string, fields map[string]Field, shapes map[string]Struct) {
 	for number := range kind.NumField() {
 		field := kind.Field(number)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -78,7 +79,7 @@ func collect(kind reflect.Type, fields map[string]Field, shapes map[string]Struc
 			continue
 		}
 		if name == "" && field.Anonymous {
-			collect(field.Type, fields, shapes)
+			collect(field.Type, strings.TrimPrefix(inside+"."+field.Name, "."), fields, shapes)
 			continue
 		}
 		plain := field.Type
@@ -90,6 +91,7 @@ func collect(kind reflect.Type, fields map[string]Field, shapes map[string]Struc
 			Pointer:   field.Type.Kind() == reflect.Pointer,
 			OmitEmpty: strings.Contains(options, "omitempty"),
 			OmitZero:  strings.Contains(options, "omitzero"),
+			Inline:    inside,
 		}
 		visit(field.Type, shapes)
 	}

@@ -1,4 +1,4 @@
-"""Reading and rewriting manifests: names, labels, owners, conditions, times. Pure: nothing changes in place."""
+"""Reading and rewriting manifests: names, labels, owners, conditions, times. Pure."""
 
 from __future__ import annotations
 
