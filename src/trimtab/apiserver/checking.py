@@ -12,6 +12,7 @@ from trimtab.kube.validation.causes import invalid
 from trimtab.kube.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
+WHOLE = "[]"  # how the server names the object as a whole
 #: kinds that leave the judgement of metadata to the rule for all
 ONCE = frozenset({("", "PersistentVolume"), ("", "LimitRange"), ("policy", "PodDisruptionBudget")})
 
@@ -40,4 +41,4 @@ def _fixed_end(new: Json, before: Json) -> Iterator[validation.Cause]:
 
 
 def _told(cause: validation.Cause) -> Cause:
-    return Cause(reason=cause.reason, message=cause.message, field=cause.field)
+    return Cause(reason=cause.reason, message=cause.message, field=cause.field or WHOLE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.requests import Address
+from trimtab.errors import TrimtabError
 from trimtab.kube.decoding import unreadable
-from trimtab.kube.gotext import quoted
+from trimtab.kube.gotext import quoted, to_json
 from trimtab.kube.kinds import built_in
 from trimtab.kube.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.refusals import Cause, Refused, bad_request
@@ -51,14 +53,20 @@ def value_of(body: Body) -> Any:
 
 
 def _from_yaml(content: bytes) -> Any:
-    from trimtab.errors import TrimtabError
     from trimtab.resources.yaml import documents
 
     try:
         found = documents(content, "body")
     except TrimtabError as exc:
-        raise BadJson(f"error converting YAML to JSON: yaml: {exc.reason}") from exc
+        raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
     return found[0].value if found else None
+
+
+def _yaml_words(exc: TrimtabError) -> str:
+    """What is wrong with YAML, and in which line, as Go's reader says it."""
+    line = re.search(r"line [0-9]+", exc.subject)
+    words = exc.reason.rpartition(", ")[2]
+    return f"{line[0]}: {words}" if line else words
 
 
 def manifest_in(body: Body, address: Address) -> Json:
@@ -183,6 +191,7 @@ def known_after_patch(
     manifest: Json, served: Served, validation: str, sent: str, twice: Sequence[str] = ()
 ) -> Known:
     """The same for the result of a patch, which is refused in other words."""
+    _check_type(manifest, served, sent)
     if problem := _unreadable(manifest, served):
         raise _bad_patch(sent, problem.partition(": ")[2])
     kept = pruned(manifest, served.schema)
@@ -190,6 +199,22 @@ def known_after_patch(
     if problems and validation == "Strict":
         raise _bad_patch(sent, f"strict decoding error: {', '.join(problems)}")
     return Known(kept.manifest, problems)
+
+
+def _check_type(manifest: Json, served: Served, sent: str) -> None:
+    kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
+    if (kind, version) == (served.kind, served.api_version):
+        return
+    if version != served.api_version and served.custom:
+        told = f"the API version in the data ({version}) does not match the expected API version"
+        raise bad_request(f"{told} ({served.api_version})")
+    raise _bad_patch(sent, no_such_kind(kind, version))
+
+
+def not_an_object(value: Any) -> Refused:
+    """The refusal of a patch that leaves something else than an object."""
+    told = f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
+    return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
 
 
 def _bad_patch(sent: str, why: str) -> Refused:

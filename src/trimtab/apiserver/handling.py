@@ -30,7 +30,7 @@ from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
-from trimtab.kube.refusals import Refused
+from trimtab.kube.refusals import Refused, bad_request
 
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
@@ -52,6 +52,8 @@ class Handler:
             return await self._answered(request)
         except Refused as refused:
             return _refusal(refused)
+        except RecursionError:
+            return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
 
