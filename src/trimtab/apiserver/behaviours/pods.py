@@ -97,6 +97,8 @@ class _Life:
 
     def _step(self) -> tuple[dict[str, Any] | None, datetime | None]:
         status = status_of(self._pod)
+        if status.get("phase") in _OVER:
+            return None, None
         started = moment(status.get("startTime"))
         if started is None:
             return admitted(self._pod, self._now, node_ip=self._node_ip()), None
