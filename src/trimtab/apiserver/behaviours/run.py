@@ -255,7 +255,7 @@ class Behaviours:
                 raise
             self._world.refusals[refused_to] = Refused(error.reason, self._clock.now())
             return False
-        if refused_to:
+        if isinstance(change, Create):
             self._world.refusals.pop(refused_to, None)
         return True
 
@@ -308,10 +308,10 @@ class Behaviours:
         namespace, name = full_name(target)
         how = Deletion(uid=uid_of(target), propagation=change.propagation, grace_seconds=change.grace_seconds)
         left = await self._cluster.delete(self._resource(target), name, namespace=namespace, how=how)
-        if left is None:
-            self._lost(uid_of(target), told_by_watch=False)
-        else:
+        if left is not None and _is_kept(left):
             self._heard(left)
+        else:
+            self._lost(uid_of(target), told_by_watch=False)
 
     async def _read_again(self, target: Manifest) -> bool:
         """Read one object anew; whether that was news."""
@@ -331,6 +331,13 @@ class Behaviours:
 
 #: the same objects under a second name
 _ELSEWHERE = frozenset({"Event.events.k8s.io"})
+
+
+def _is_kept(left: KubeObject) -> bool:
+    """Whether what a deletion answered with is still there: some kinds answer with what was just removed."""
+    metadata = left.manifest()["metadata"]
+    waits = metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds")
+    return bool(metadata.get("finalizers") or waits)
 
 
 def _target(change: Change) -> Manifest:
