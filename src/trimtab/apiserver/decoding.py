@@ -27,6 +27,8 @@ JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.
 _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
+DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+SCALE = "io.k8s.api.autoscaling.v1.Scale"
 SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -49,6 +51,8 @@ def value_of(body: Body) -> Any:
         return body.content
     if body.media == YAML:
         return _from_yaml(body.content)
+    if body.media == PROTOBUF:
+        return _from_protobuf(body.content)
     return decoded(body.content)
 
 
@@ -62,6 +66,15 @@ def _from_yaml(content: bytes) -> Any:
     return found[0].value if found else None
 
 
+def _from_protobuf(content: bytes) -> Any:
+    from trimtab.apiserver.protobuf import BadProtobuf, manifest_from
+
+    try:
+        return manifest_from(content)
+    except BadProtobuf as exc:
+        raise BadJson(str(exc)) from exc
+
+
 def _yaml_words(exc: TrimtabError) -> str:
     """What is wrong with YAML, and in which line, as Go's reader says it."""
     line = re.search(r"line [0-9]+", exc.subject)
@@ -72,22 +85,32 @@ def _yaml_words(exc: TrimtabError) -> str:
 def manifest_in(body: Body, address: Address) -> Json:
     """The object in the body of a create or an update; its type is the one addressed."""
     served = address.served
-    if body.media not in (JSON, YAML):
-        raise unsupported_media(JSON, YAML, PROTOBUF)
+    if body.media not in (JSON, YAML, PROTOBUF) or (body.media == PROTOBUF and served.custom):
+        raise unsupported_media(JSON, YAML, *(() if served.custom else (PROTOBUF,)))
     try:
         value = value_of(body)
     except BadJson as exc:
         raise _unrecognized(body, served.kind, f"json parse error: {exc}") from exc
     if not isinstance(value, dict):
-        told = (
-            f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
-            if value is not None
-            else ""
-        )
-        if told:
+        if value is not None:
+            told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
             raise _unrecognized(body, served.kind, f"json parse error: {told}")
         value = {}
+    if told := bad_head(value):
+        raise _unrecognized(body, served.kind, f"json parse error: {told}")
     return _of_the_kind(value, body, address)
+
+
+def bad_head(value: Json) -> str:
+    """What is wrong with the `kind` and `apiVersion` of an object, if anything."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name), str | None):
+            return f"json: cannot unmarshal {_word(value[name])} into Go struct field .{name} of type string"
+    return ""
+
+
+def _word(value: Any) -> str:
+    return _TYPES.get(type(value), "object")
 
 
 def _unrecognized(body: Body, kind: str, why: str) -> Refused:
@@ -129,7 +152,8 @@ def _check_custom(value: Json, body: Body, address: Address) -> None:
         told = f"the API version in the data ({version}) does not match the expected API version"
         raise bad_request(f"{told} ({served.api_version})")
     if kind != served.kind:
-        name = (value.get("metadata") or {}).get("name", "")
+        metadata = value.get("metadata")
+        name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
         told = f"Invalid value: {quoted(kind)}: must be {served.kind}"
         cause = Cause(reason="FieldValueInvalid", message=told, field="kind")
         raise invalid(served.group, kind, name, [cause])
@@ -202,6 +226,8 @@ def known_after_patch(
 
 
 def _check_type(manifest: Json, served: Served, sent: str) -> None:
+    if told := bad_head(manifest):
+        raise _bad_patch(sent, f"couldn't get version/kind; json parse error: {told}")
     kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
     if (kind, version) == (served.kind, served.api_version):
         return
@@ -213,7 +239,7 @@ def _check_type(manifest: Json, served: Served, sent: str) -> None:
 
 def not_an_object(value: Any) -> Refused:
     """The refusal of a patch that leaves something else than an object."""
-    told = f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
+    told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
     return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
 
 
@@ -225,16 +251,17 @@ def _bad_patch(sent: str, why: str) -> Refused:
 def _unreadable(manifest: Json, served: Served) -> str | None:
     if not served.custom:
         return unreadable(manifest, served.schema)
-    metadata = manifest.get("metadata")
+    metadata = manifest.get("metadata") or {}
     if not isinstance(metadata, dict):
-        return None
+        who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
+        return f"{who}: json: cannot unmarshal {_word(metadata)} into Go value of type v1.ObjectMeta"
     named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
     return unreadable(named, built_in().type(OBJECT_META))
 
 
 def twice_given(body: Body) -> tuple[str, ...]:
     """The fields that stand twice in a JSON body."""
-    if not isinstance(body.content, bytes) or body.media == YAML:
+    if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
     try:
@@ -263,17 +290,30 @@ def _look_twice(value: Any, path: str, found: list[str]) -> None:
             _look_twice(each, f"{path}[{number}]", found)
 
 
-def deletion_in(body: bytes) -> Json | None:
+def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
         return None
     try:
-        value = decoded(body)
+        value = value_of(Body(body, media))
     except BadJson as exc:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+    if told := bad_head(value):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
         raise bad_request(no_such_kind(kind, version))
+    if problem := unreadable(value, built_in().type(DELETE_OPTIONS)):
+        raise bad_request(problem.partition(": ")[2])
+    return {name: each for name, each in value.items() if each is not None}
+
+
+def scale_in(value: Any) -> Json:
+    """A Scale that can be read."""
+    if not isinstance(value, dict):
+        raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
+    if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
+        raise bad_request(problem)
     return value

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -32,6 +34,7 @@ from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
 from trimtab.kube.refusals import Refused, bad_request
 
+logger = logging.getLogger(__name__)
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
@@ -56,6 +59,9 @@ class Handler:
             return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.path)
+            return _refusal(Refused(500, "InternalError", "Internal error occurred: see the server's log"))
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
@@ -123,17 +129,17 @@ class Handler:
             case "list":
                 return self._list(address, query, form)
             case "delete":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 listed, warnings = self._api.delete_collection(address, list_options(query), options)
                 return _written(list_body(listed, address.served), form, 200, warnings)
             case _:
                 return self._write(request, found, form, body)
 
     def _write(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
-        media = media_type(request.headers.get("Content-Type", "") or JSON)
+        media = _media(request)
         query = request.query
         manager = manager_name(query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
         apply = found.verb == "patch" and media == APPLY_PATCH
@@ -188,7 +194,8 @@ async def _told(
                 await response.write(b"".join(frames))
             if loop.time() >= end:
                 return
-            if not await _changed(watch, min(end, due if bookmarks else end)) and bookmarks:
+            await _changed(watch, min(end, due) if bookmarks else end)
+            if bookmarks and due <= loop.time() < end:
                 due = loop.time() + BOOKMARK_EVERY
                 await response.write(_frame(watch.bookmark(), address, form))
     except Refused as refused:
@@ -197,13 +204,11 @@ async def _told(
         return
 
 
-async def _changed(watch: Watch, until: float) -> bool:
-    try:
+async def _changed(watch: Watch, until: float) -> None:
+    """Wait for a change, but not beyond this moment."""
+    with suppress(TimeoutError):
         async with asyncio.timeout_at(until):
             await watch.changed()
-    except TimeoutError:
-        return False
-    return True
 
 
 def _frame(event: Event, address: Address, form: Form) -> bytes:
@@ -215,6 +220,10 @@ def _frame(event: Event, address: Address, form: Form) -> bytes:
 
 
 # -- bytes ------------------------------------------------------------------------------------------------
+
+
+def _media(request: web.BaseRequest) -> str:
+    return media_type(request.headers.get("Content-Type", "") or JSON)
 
 
 async def _body(request: web.BaseRequest) -> bytes:

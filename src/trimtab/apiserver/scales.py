@@ -7,7 +7,7 @@ from typing import Any
 
 from trimtab.apiserver.catalog import ScalePaths, Served, field
 from trimtab.apiserver.refusing import invalid
-from trimtab.kube.refusals import Cause, Refused
+from trimtab.kube.refusals import Cause, Refused, internal_error
 from trimtab.kube.selectors import label_selector
 
 Json = dict[str, Any]
@@ -73,6 +73,18 @@ def config_of(config: Mapping[str, Any], served: Served) -> Json:
     return head if replicas is None else scaled(head, replicas, served)
 
 
+def is_owned(manifest: Json, served: Served) -> bool:
+    """Whether anybody is on record for the wanted replicas; only then are others recorded."""
+    names = (served.scale or SPEC).wanted.strip(".").split(".")
+    for line in manifest["metadata"].get("managedFields") or ():
+        node: Any = line.get("fieldsV1")
+        for name in names:
+            node = node.get(f"f:{name}") if isinstance(node, dict) else None
+        if node is not None:
+            return True
+    return False
+
+
 def untimed(manifest: Json) -> Json:
     """The object with the owners of its scale as the server records them: without a time."""
     metadata = manifest["metadata"]
@@ -89,3 +101,10 @@ def negative(name: str, replicas: int) -> Refused:
     told = f"Invalid value: {replicas}: must be greater than or equal to 0"
     cause = Cause(reason="FieldValueInvalid", message=told, field="spec.replicas")
     return invalid("autoscaling", "Scale", name, [cause])
+
+
+def not_applicable() -> Refused:
+    """The scale of a custom resource cannot be applied: so it is on the API server."""
+    where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
+    why = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return internal_error(f"failed to create manager for existing fields: {where}: {why}")

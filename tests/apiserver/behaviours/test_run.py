@@ -76,12 +76,10 @@ def test_of_two_states_the_newer_one_stays(newer: bool) -> None:  # noqa: FBT001
     assert world.get(CONFIG_MAP, "shop", "a") is (other if newer else first)
 
 
-def test_what_we_deleted_does_not_come_back_by_a_watch_that_lags() -> None:
-    found = made("v1", "ConfigMap", "a")
-    world = World([found])
-    world.drop("uid-of-a", told_by_watch=False)
-    assert world.put(made("v1", "ConfigMap", "a")) is False
+def test_what_is_gone_does_not_come_back_by_a_word_that_lags() -> None:
+    world = World([made("v1", "ConfigMap", "a")])
     world.drop("uid-of-a")
+    assert world.put(made("v1", "ConfigMap", "a")) is False
     assert world.all(CONFIG_MAP) == []
     again = made("v1", "ConfigMap", "a", metadata={"uid": "a second life"})
     assert world.put(again) is True

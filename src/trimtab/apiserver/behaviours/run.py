@@ -157,9 +157,9 @@ class Behaviours:
         self._concern(manifest)
         return True
 
-    def _lost(self, uid: str, *, told_by_watch: bool = True) -> None:
+    def _lost(self, uid: str) -> None:
         """Take the object out of the picture, if it is in there."""
-        last = self._world.drop(uid, told_by_watch=told_by_watch)
+        last = self._world.drop(uid) if uid else None
         if last is not None:
             self._concern(last)
 
@@ -232,7 +232,7 @@ class Behaviours:
                         news |= self._heard(found)
             for uid in known:
                 news = True
-                self._lost(uid, told_by_watch=False)
+                self._lost(uid)
         return news
 
     # -- performing ---------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Behaviours:
                 raise
             return False
         except NotFound:
-            self._lost(uid_of(_target(change)), told_by_watch=False)
+            self._lost(uid_of(_target(change)))
             return True
         except (Forbidden, InvalidObject, TooManyRequests) as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.status.causes):
@@ -311,7 +311,7 @@ class Behaviours:
         if left is not None and _is_kept(left):
             self._heard(left)
         else:
-            self._lost(uid_of(target), told_by_watch=False)
+            self._lost(uid_of(target))
 
     async def _read_again(self, target: Manifest) -> bool:
         """Read one object anew; whether that was news."""
@@ -319,10 +319,10 @@ class Behaviours:
         try:
             found = await self._cluster.get(self._resource(target), name, namespace=namespace)
         except NotFound:
-            self._lost(uid_of(target), told_by_watch=False)
+            self._lost(uid_of(target))
             return True
         if uid_of(target) and found.metadata.uid != uid_of(target):
-            self._lost(uid_of(target), told_by_watch=False)
+            self._lost(uid_of(target))
         return self._heard(found)
 
     def _resource(self, manifest: Manifest) -> Resource:
