@@ -126,7 +126,7 @@ class Api:
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Make a new object, or bind a pod to a node."""
         if address.subresource == "binding":
-            return self._bind(address, _object_in(body), options)
+            return self._bind(address, _binding_in(body), options)
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
@@ -482,6 +482,16 @@ def _scale_in(body: Body) -> Json:
         return scale_in(value_of(body))
     except BadJson as exc:
         raise bad_request(str(exc)) from exc
+
+
+def _binding_in(body: Body) -> Json:
+    try:
+        binding = value_of(body)
+    except BadJson as exc:
+        raise bad_request(str(exc)) from exc
+    if not isinstance(binding, dict):
+        raise not_an_object(binding)
+    return binding
 
 
 def allowed(address: Address, verb: str) -> None:

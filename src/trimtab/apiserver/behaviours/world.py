@@ -25,7 +25,6 @@ from trimtab.apiserver.behaviours.manifests import (
 from trimtab.kube.discovery import Resource
 from trimtab.kube.selectors import LabelSelector
 
-
 _REMEMBERED = 10_000  # identities that are gone: a word from before that is never later than so many ends
 
 
@@ -102,7 +101,7 @@ class World:
         return True
 
     def drop(self, uid: str) -> Manifest | None:
-        """Forget the object, whoever told that it is gone; a later word from before that cannot bring it back."""
+        """Forget the object, whoever told that it is gone; a word that lags cannot bring it back."""
         known = self._by_uid.get(uid)
         self._gone[uid] = None
         if len(self._gone) > _REMEMBERED:
