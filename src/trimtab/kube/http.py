@@ -136,12 +136,19 @@ class HttpCluster:
             raise unreachable(request.subject, self._transport.server, "cut the connection")
 
     async def create(
-        self, resource: Resource, body: Body, *, namespace: str = "", write: Write = FOR_REAL
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        write: Write = FOR_REAL,
     ) -> Written:
-        """Make a new object."""
+        """Make a new object, or what an object's subresource makes: a binding, an eviction, a token."""
         request = Request(
-            subject=_subject("create", resource, namespace, _name_in(body)),
-            path=resource.path(namespace),
+            subject=_subject("create", resource, namespace, name or _name_in(body), subresource),
+            path=resource.path(namespace, name, subresource),
             method="POST",
             query=_writing(write),
             body=_encoded(body),
