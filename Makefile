@@ -5,7 +5,7 @@ SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh bench clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh bench bench-embedded clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not roo
 
 bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE=small only tries it out
 	@$(BIN)/python -m bench.kube --size $(SIZE)
+
+bench-embedded: setup ## measure the embedded cluster beside etcd and kube-apiserver; SIZE=small only tries it out
+	@$(BIN)/python -m bench.embedded --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis

@@ -5,6 +5,7 @@ There is neither scheduler nor kubelet: Pods are bound by their manifest and get
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,24 @@ import msgspec
 from bench.client import AS_BENCH, CONFIG_MAPS, PODS, at_once
 from bench.shapes import config_map, pod, pod_status
 from trimtab.kube import Cluster
-from trimtab.kube.cluster import PatchType
+from trimtab.kube.cluster import PatchType, Selection
+from trimtab.kube.discovery import Resource
 
 WORKERS = 32
+NAMESPACES = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
+
+
+async def add_namespaces(cluster: Cluster, names: Iterable[str]) -> None:
+    """Create namespaces."""
+    for name in names:
+        await cluster.create(NAMESPACES, {"metadata": {"name": name}}, write=AS_BENCH)
+
+
+async def newest_version(cluster: Cluster, namespace: str) -> str:
+    """The version that the ConfigMaps of a namespace have now."""
+    select = Selection(fields="metadata.name=none")
+    pages = [page async for page in cluster.list(CONFIG_MAPS, namespace=namespace, select=select)]
+    return pages[-1].resource_version
 
 
 async def fill_with_config_maps(cluster: Cluster, namespace: str, count: int) -> str:

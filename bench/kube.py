@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ from trimtab.tasks.clock import SystemClock
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "RESULTS.md"
 COMMAND = "make bench"
+HEADING = "`trimtab.kube` beside client-go"
 READ, APPLIED = "bench-read", "bench-applied"  # namespaces: what is applied changes no list
 RUN_LIMIT = 600.0
 #: Pods need no service account here: nobody runs the controller that would make one.
@@ -147,8 +148,14 @@ def measure_all(plane: ControlPlane, sides: Sides, size: Size) -> Bench:
     return bench
 
 
-def with_cluster(plane: ControlPlane, work: Callable[[Cluster], Coroutine[Any, Any, _T]]) -> _T:
-    """Do something to the control plane with a client of this process."""
+class Reachable(Protocol):
+    """Something with a kubeconfig."""
+
+    kubeconfig: Path
+
+
+def with_cluster(plane: Reachable, work: Callable[[Cluster], Coroutine[Any, Any, _T]]) -> _T:
+    """Do something to a server with a client of this process."""
     settings = ClusterSettings()
 
     async def doing() -> _T:
@@ -186,11 +193,10 @@ def tell(line: str) -> None:
     print(f"bench: {line}", file=sys.stderr, flush=True)
 
 
-def write(text: str) -> None:
+def write(text: str, *, name: str = "kube", heading: str = HEADING, command: str = COMMAND) -> None:
     """Put the part on its page, making the page if there is none."""
     page = RESULTS.read_text() if RESULTS.exists() else report.NEW_PAGE
-    heading = "`trimtab.kube` beside client-go"
-    RESULTS.write_text(report.renewed(page, name="kube", heading=heading, command=COMMAND, text=text))
+    RESULTS.write_text(report.renewed(page, name=name, heading=heading, command=command, text=text))
     tell(f"wrote {RESULTS.relative_to(ROOT)}")
 
 

@@ -31,30 +31,36 @@ class Quantity(enum.Enum):
     RATE = "rate"
     CPU = "cpu"
     PEAK = "peak"
+    SECONDS = "seconds"
+    MEMORY = "memory"
 
 
 _READ: dict[Quantity, Callable[[Sample], float]] = {
     Quantity.RATE: lambda sample: sample.items / sample.seconds,
     Quantity.CPU: lambda sample: sample.cpu_seconds / sample.items * 1e6,
     Quantity.PEAK: lambda sample: sample.peak_bytes / (1 << 20),
+    Quantity.SECONDS: lambda sample: sample.seconds,
+    Quantity.MEMORY: lambda sample: sample.peak_bytes / sample.items / (1 << 10),
 }
 
 
 class Aim(Struct, frozen=True, kw_only=True):
-    """How our figure shall stand to Go's: at most, or at least, so many times it."""
+    """How our figure shall stand to Go's: at most, or at least, so many times it; or what it shall be."""
 
     at_most: float | None = None
     at_least: float | None = None
+    itself: bool = False
 
-    def is_met(self, ratio: float) -> bool:
-        """Does this ratio keep to the aim?"""
-        return (self.at_most is None or ratio <= self.at_most) and (
-            self.at_least is None or ratio >= self.at_least
+    def is_met(self, found: float) -> bool:
+        """Does this ratio, or this figure, keep to the aim?"""
+        return (self.at_most is None or found <= self.at_most) and (
+            self.at_least is None or found >= self.at_least
         )
 
     def __str__(self) -> str:
         bounds = ((" ≤", self.at_most), (" ≥", self.at_least))
-        return "".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None).strip()
+        told = "".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None).strip()
+        return f"{told} itself" if self.itself else told
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -74,9 +80,14 @@ class Row(Struct, frozen=True, kw_only=True):
         return self.ours / self.go
 
     @property
+    def judged(self) -> float:
+        """What the aim speaks of: the ratio, or our figure itself."""
+        return self.ours if self.aim and self.aim.itself else self.ratio
+
+    @property
     def met(self) -> bool | None:
         """Whether the aim was met; None where there is none."""
-        return self.aim.is_met(self.ratio) if self.aim else None
+        return self.aim.is_met(self.judged) if self.aim else None
 
 
 def row_of(

@@ -11,6 +11,7 @@ from bench.sampling import Cost
 
 BEGIN = "<!-- {name}: written by `{command}`, do not edit -->"
 END = "<!-- end of {name} -->"
+SIDES = ("Go", "Trimtab")
 NEW_PAGE = """# Results of the benchmarks
 
 Ratios are Trimtab's median by Go's median of one run on one machine; in brackets the lowest and the highest
@@ -28,9 +29,9 @@ class Setting(Struct, frozen=True, kw_only=True):
     rounds: int
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row], names: tuple[str, str] = SIDES) -> str:
     """One line per quantity."""
-    head = ["| what | Go | Trimtab | ratio | aim | met |", "|---|--:|--:|--:|--:|---|"]
+    head = [_cells(["what", *names, "ratio", "aim", "met"]), "|---|--:|--:|--:|--:|---|"]
     return "\n".join([*head, *(_line(row) for row in rows)])
 
 
@@ -46,6 +47,8 @@ def _unit(row: Row) -> str:
         Quantity.RATE: f"{_plural(row.item)}/s",
         Quantity.CPU: f"CPU µs per {row.item}",
         Quantity.PEAK: "peak MiB",
+        Quantity.SECONDS: "seconds",
+        Quantity.MEMORY: f"KiB per {row.item}",
     }[row.quantity]
 
 
@@ -66,7 +69,9 @@ def verdict(rows: Sequence[Row]) -> str:
         return "No aims are judged at this size."
     if not missed:
         return f"All {aims} aims met."
-    named = "; ".join(f"{row.scenario}, {_unit(row)}: {row.ratio:.2f} instead of {row.aim}" for row in missed)
+    named = "; ".join(
+        f"{row.scenario}, {_unit(row)}: {row.judged:.2f} instead of {row.aim}" for row in missed
+    )
     return f"{aims - len(missed)} of {aims} aims met. Missed: {named}."
 
 
@@ -74,8 +79,12 @@ def costs_table(costs: Mapping[str, Sequence[Cost]]) -> str:
     """The biggest costs of each profiled scenario: the module, its share, and where in it most was spent."""
     width = max((len(each) for each in costs.values()), default=0)
     head = ["what", *(f"cost {number}" for number in range(1, width + 1))]
-    lines = [_cells([name, *(_cost(each) for each in most)]) for name, most in costs.items()]
+    lines = [_cells([name, *_padded([_cost(each) for each in most], width)]) for name, most in costs.items()]
     return "\n".join([_cells(head), _cells(["---"] * len(head)), *lines])
+
+
+def _padded(cells: list[str], width: int) -> list[str]:
+    return [*cells, *[""] * (width - len(cells))]
 
 
 def _cost(cost: Cost) -> str:
@@ -86,7 +95,12 @@ def _cells(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def part(setting: Setting, rows: Sequence[Row], costs: Mapping[str, Sequence[Cost]]) -> str:
+def part(
+    setting: Setting,
+    rows: Sequence[Row],
+    costs: Mapping[str, Sequence[Cost]],
+    names: tuple[str, str] = SIDES,
+) -> str:
     """Everything about one benchmark: where it ran, the table, the verdict, the costs."""
     versions = ", ".join(f"{name} {version}" for name, version in setting.versions.items())
     return "\n".join(
@@ -96,7 +110,7 @@ def part(setting: Setting, rows: Sequence[Row], costs: Mapping[str, Sequence[Cos
             "  Clients, API server and etcd share it.",
             f"- Versions: {versions}.",
             "",
-            table(rows),
+            table(rows, names),
             "",
             verdict(rows),
             "",

@@ -56,6 +56,19 @@ def test_a_row_is_judged_by_its_medians(ours: int, met: bool) -> None:  # noqa: 
     assert row_of(rounds, Quantity.PEAK, scenario="", item="", aim=Aim(at_most=0.4)).met is met
 
 
+@pytest.mark.parametrize(("ours", "met"), [(80, True), (81, False)])
+def test_a_row_may_be_judged_by_our_figure_itself(ours: int, met: bool) -> None:  # noqa: FBT001 - a table
+    rounds = [Round(go=sample(mebibytes=1), ours=sample(mebibytes=ours))]
+    row = row_of(rounds, Quantity.PEAK, scenario="", item="", aim=Aim(at_most=80, itself=True))
+    assert (row.judged, row.met) == (ours, met)
+
+
+def test_memory_is_told_by_the_item() -> None:
+    grown = Sample(items=4, seconds=1.0, cpu_seconds=0.0, peak_bytes=4096)
+    row = row_of([Round(go=grown, ours=grown)], Quantity.MEMORY, scenario="", item="object")
+    assert (row.ours, row.ratio) == (1.0, 1.0)
+
+
 def test_a_row_without_an_aim_is_not_judged() -> None:
     rounds = [Round(go=sample(), ours=sample())]
     assert row_of(rounds, Quantity.PEAK, scenario="List", item="object").met is None

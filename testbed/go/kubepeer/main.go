@@ -5,6 +5,9 @@
 //	kubepeer watch -since 42 -count 1000      hear so many events after a version
 //	kubepeer watch -since 42 -count 1000 -kept    the same, by an informer that keeps the objects
 //	kubepeer apply -manifests file -workers 8     server-side apply of every manifest, one JSON a line
+//	kubepeer get   -count 1000 -objects 20        read objects one by one, without looking into them
+//	kubepeer fan   -since 42 -count 10 -watchers 50    many watchers hear the same events, without looking into
+//	               them; with -manifests those that applying them brings
 //	kubepeer version                          what it was built from
 //
 // It prints one line of JSON: how many items, in how many seconds, for how much processor time (both from the
@@ -37,6 +40,8 @@ type options struct {
 	count      int64
 	manifests  string
 	workers    int
+	watchers   int
+	objects    int64
 	limit      time.Duration
 }
 
@@ -52,7 +57,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say list, watch, apply or version")
+		return errors.New("say list, watch, apply, get, fan or version")
 	}
 	if args[0] == "version" {
 		return printVersions()
@@ -90,6 +95,8 @@ func parse(args []string) (options, error) {
 	flags.Int64Var(&chosen.count, "count", 0, "events to hear")
 	flags.StringVar(&chosen.manifests, "manifests", "", "file of manifests, one JSON a line")
 	flags.IntVar(&chosen.workers, "workers", 1, "requests under way at once")
+	flags.IntVar(&chosen.watchers, "watchers", 1, "watches open at once")
+	flags.Int64Var(&chosen.objects, "objects", 1, "how many objects there are to get")
 	flags.DurationVar(&chosen.limit, "limit", 5*time.Minute, "give up after this long")
 	err := flags.Parse(args[1:])
 	return chosen, err
@@ -116,10 +123,12 @@ func prepare(verb string, client dynamic.Interface, chosen options) (task, error
 		return replayed(collection, chosen.since, chosen.count), nil
 	case verb == "watch":
 		return watched(collection, chosen.since, chosen.count), nil
+	case verb == "get" || verb == "fan":
+		return prepareLoad(verb, collection, chosen)
 	case verb == "apply":
 		return applied(collection, chosen.manifests, chosen.workers)
 	}
-	return nil, fmt.Errorf("%q is not list, watch, apply or version", verb)
+	return nil, fmt.Errorf("%q is not list, watch, apply, get, fan or version", verb)
 }
 
 func printVersions() error {

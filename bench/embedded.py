@@ -1,0 +1,279 @@
+"""Measures the embedded cluster beside a real etcd and kube-apiserver, and writes bench/RESULTS.md.
+
+The client is the same Go program for both, so the servers are what differs, and they take turns. Only the
+full size writes the page: a small run shows that everything works, not how fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from bench import filling, loads, report
+from bench.kube import ROOT, machine, tell, versions, with_cluster, write
+from bench.loads import Size
+from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
+from bench.sampling import Cost
+from bench.scenarios import Scenario
+from bench.serving import COSTS
+from testbed.builds import Builder
+from testbed.controlplane import ControlPlane
+from testbed.embedded import Embedded
+from testbed.part import Part
+from testbed.processes import Process, leashed
+from trimtab.errors import TrimtabError
+
+COMMAND = "make bench-embedded"
+HEADING = "The embedded cluster beside etcd and kube-apiserver"
+NAMES = ("real", "embedded")
+READ, APPLIED, MANY = "bench-read", "bench-applied", "bench-many"
+RUN_LIMIT = 900.0
+
+
+class Watched(Embedded):
+    """An embedded cluster whose costs can be asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = Process(
+            "embedded",
+            [sys.executable, "-m", "bench.serving", str(self.folder)],
+            folder=self.folder,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+
+    def costs_of(self, work: Callable[[], object]) -> tuple[Cost, ...]:
+        """Where the server's processor time goes while something is done to it."""
+        path = self.folder / COSTS
+        path.unlink(missing_ok=True)
+        self.server.signal(signal.SIGUSR1)
+        work()
+        self.server.signal(signal.SIGUSR2)
+        self.server.wait_until(path.exists, what="writing its costs")
+        return msgspec.json.decode(path.read_bytes(), type=tuple[Cost, ...])
+
+
+class Server(Protocol):
+    """Either side: a part with a kubeconfig."""
+
+    kubeconfig: Path
+    folder: Path
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """What it is made of."""
+
+
+def resident(server: Server) -> int:
+    """The bytes that all processes of a server hold."""
+    return sum(_resident(process.pid) for process in server.processes)
+
+
+def _resident(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+    return int(kilobytes) << 10
+
+
+class Load:
+    """The Go client, and what it applies next."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._state = 0
+
+    def sample(self, server: Server, scenario: Scenario, namespace: str) -> Sample:
+        """One run against one server."""
+        done = subprocess.run(
+            leashed([str(self._program), *self._arguments(server, scenario, namespace)]),
+            cwd=ROOT,
+            env={"HOME": str(server.folder), "PATH": ""},
+            capture_output=True,
+            check=False,
+            timeout=RUN_LIMIT,
+        )
+        if done.returncode:
+            raise SystemExit(f"{scenario.name}: {done.stderr.decode()}")
+        sample = msgspec.json.decode(done.stdout, type=Sample)
+        if sample.items != scenario.items:
+            raise SystemExit(f"{scenario.name}: {sample.items:,} counted: not comparable")
+        return sample
+
+    def _arguments(self, server: Server, scenario: Scenario, namespace: str) -> list[str]:
+        common = ["-kubeconfig", str(server.kubeconfig), "-namespace", namespace]
+        match scenario.arguments:
+            case ("apply", *_):
+                common += ["-manifests", str(self._manifests(server, scenario.items))]
+            case ("fan", _, _, _, count, "-workers", _):
+                common += ["-since", _newest(server, namespace)]
+                common += ["-manifests", str(self._manifests(server, int(count)))]
+            case ("fan", _, _, _, count):
+                common += ["-since", self._before_changes(server, namespace, int(count))]
+        return [*scenario.arguments, *common]
+
+    def _before_changes(self, server: Server, namespace: str, count: int) -> str:
+        """Change so many objects now; the answer is the version before."""
+        since = _newest(server, namespace)
+        self.sample(server, loads.applies({8: count})[0], namespace)
+        return since
+
+    def _manifests(self, server: Server, count: int) -> Path:
+        """Manifests in a state that no run before has applied."""
+        self._state += 1
+        return filling.write_manifests(server.folder / "manifests.jsonl", count, state=self._state)
+
+
+def _newest(server: Server, namespace: str) -> str:
+    """The version of a collection now; its objects differ from what is applied next."""
+    return with_cluster(server, lambda cluster: filling.newest_version(cluster, namespace))
+
+
+class Bench:
+    """Both servers, and the rows and costs that come of them."""
+
+    def __init__(self, real: Server, ours: Watched, load: Load, size: Size) -> None:
+        self._real, self._ours, self._load, self._size = real, ours, load, size
+        self.rows: list[Row] = []
+        self.costs: dict[str, tuple[Cost, ...]] = {}
+
+    def measure(self, scenario: Scenario, namespace: str) -> None:
+        """Run a scenario on both servers in turn; who goes first takes turns, too."""
+        tell(scenario.name)
+        rounds = [self._round(scenario, namespace, number) for number in range(self._size.rounds)]
+        for quantity, aim in scenario.aims.items():
+            self._add(rounds, quantity, scenario.name, scenario.item, aim)
+        if scenario.profiled:
+            work = lambda: self._load.sample(self._ours, scenario, namespace)  # noqa: E731 - it is one call
+            self.costs[scenario.name] = self._ours.costs_of(work)
+
+    def _round(self, scenario: Scenario, namespace: str, number: int) -> Round:
+        order = [self._real, self._ours] if number % 2 else [self._ours, self._real]
+        samples = {id(server): self._load.sample(server, scenario, namespace) for server in order}
+        return Round(go=samples[id(self._real)], ours=samples[id(self._ours)])
+
+    def _add(
+        self, rounds: Sequence[Round], quantity: Quantity, name: str, item: str, aim: Aim | None
+    ) -> None:
+        judged = aim if self._size.judged else None
+        self.rows.append(row_of(rounds, quantity, scenario=name, item=item, aim=judged))
+
+    def fill(self, namespace: str, count: int) -> tuple[Sample, Sample]:
+        """Create so many ConfigMaps on both; what the servers grew by is told as memory."""
+        tell(f"creating {count:,} ConfigMaps on both")
+        return self._filled(self._real, namespace, count), self._filled(self._ours, namespace, count)
+
+    def _filled(self, server: Server, namespace: str, count: int) -> Sample:
+        before, start = resident(server), time.monotonic()
+        with_cluster(server, lambda cluster: filling.fill_with_config_maps(cluster, namespace, count))
+        grown, seconds = resident(server) - before, time.monotonic() - start
+        return Sample(items=count, seconds=seconds, cpu_seconds=0.0, peak_bytes=max(grown, 1))
+
+    def remember(
+        self, name: str, item: str, quantities: Sequence[tuple[Quantity, Aim | None]], rounds: Sequence[Round]
+    ) -> None:
+        """Add rows for what was measured outside of a scenario."""
+        for quantity, aim in quantities:
+            self._add(rounds, quantity, name, item, aim)
+
+
+def started(make: Callable[[], Part]) -> Sample:
+    """Start a server, and say how long the first answer takes and how much memory it then holds."""
+    server = make()
+    begun = time.monotonic()
+    with server:
+        _first_answer(server)
+        seconds = time.monotonic() - begun
+        return Sample(items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=resident(_server(server)))
+
+
+def _server(part: Part) -> Server:
+    if not isinstance(part, Embedded | ControlPlane):
+        raise TypeError(part)
+    return part
+
+
+def _first_answer(part: Part) -> None:
+    with_cluster(_server(part), lambda cluster: cluster.version())
+
+
+def in_process(count: int) -> Sample:
+    """Applies without HTTP, in a process of their own."""
+    command = leashed([sys.executable, "-m", "bench.inprocess", "--count", str(count)])
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=RUN_LIMIT)
+    return msgspec.json.decode(done.stdout, type=Sample)
+
+
+def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
+    """Fill and measure; the many objects come last, since they stay."""
+    bench.fill(READ, size.objects)
+    for scenario in (*loads.reads(size), *loads.fan_outs(size, among=size.objects)):
+        bench.measure(scenario, READ)
+    changes = loads.applies(size.applies)
+    bench.fill(APPLIED, max(size.applies.values()))
+    for scenario in changes:
+        bench.measure(scenario, APPLIED)
+    widest = changes[-1]
+    tell(f"applying {widest.items:,} ConfigMaps in process")
+    rounds = [
+        Round(go=load.sample(real, widest, APPLIED), ours=in_process(widest.items))
+        for _ in range(size.rounds)
+    ]
+    name = f"Apply {widest.items:,} ConfigMaps in process, the real one over HTTP"
+    bench.remember(name, "apply", [(Quantity.RATE, None)], rounds)
+    go, ours = bench.fill(MANY, size.many)
+    kept = f"{size.many:,} ConfigMaps of 2 KB"
+    bench.remember(kept, "object", [(Quantity.MEMORY, None)], [Round(go=go, ours=ours)])
+    for scenario in (loads.listing(size.many), *loads.fan_outs(size, among=size.many)):
+        bench.measure(scenario, MANY)
+
+
+def measure_starts(bench: Bench, builder: Builder, rounds: int) -> None:
+    """How long a fresh server takes to its first answer, and what it then holds."""
+    tell("starting both, again and again")
+    pairs = [
+        Round(go=started(lambda: ControlPlane(builder=builder, controllers=False)), ours=started(Embedded))
+        for _ in range(rounds)
+    ]
+    bench.remember("Start to first answer", "start", [(Quantity.SECONDS, loads.START_AIM)], pairs)
+    bench.remember("Idle, after the first answer", "start", [(Quantity.PEAK, loads.IDLE_AIM)], pairs)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.embedded", description=__doc__)
+    parser.add_argument("--size", choices=tuple(loads.SIZES), default="full")
+    chosen = parser.parse_args(arguments).size
+    size, builder, before = loads.SIZES[chosen], Builder(), os.getloadavg()[0]
+    go = builder.tool("kubepeer")
+    load = Load(go)
+    with ControlPlane(builder=builder, controllers=False) as real, Watched() as ours:
+        for server in (real, ours):
+            with_cluster(server, lambda cluster: filling.add_namespaces(cluster, (READ, APPLIED, MANY)))
+        bench = Bench(real, ours, load, size)
+        measure_all(bench, load, real, size)
+    measure_starts(bench, builder, size.rounds)
+    setting = report.Setting(
+        command=COMMAND, machine=machine(), load=before, versions=versions(builder, go), rounds=size.rounds
+    )
+    text = report.part(setting, bench.rows, bench.costs, NAMES)
+    print(text)
+    if chosen == "full":
+        write(text, name="embedded", heading=HEADING, command=COMMAND)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except TrimtabError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

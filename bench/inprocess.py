@@ -1,0 +1,48 @@
+"""Server-side applies in process, without HTTP: `python -m bench.inprocess --count 1000`.
+
+Prints one line of JSON, as the other programs of the benchmarks do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+
+import msgspec
+
+from bench.client import CONFIG_MAPS, applied, peak_bytes
+from bench.measures import Sample
+from bench.shapes import config_map
+from trimtab.apiserver import MemoryCluster
+
+NAMESPACE = "default"
+
+
+async def measured(count: int) -> Sample:
+    """Apply so many ConfigMaps that differ in one key from what is there."""
+    cluster = MemoryCluster()
+    before, after = ([config_map(number, state=state) for number in range(count)] for state in (0, 1))
+    await applied(cluster, CONFIG_MAPS, NAMESPACE, before, 1)
+    start, used = time.monotonic(), time.process_time()
+    items = await applied(cluster, CONFIG_MAPS, NAMESPACE, after, 1)
+    return Sample(
+        items=items,
+        seconds=time.monotonic() - start,
+        cpu_seconds=time.process_time() - used,
+        peak_bytes=peak_bytes(),
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print one line."""
+    parser = argparse.ArgumentParser(prog="python -m bench.inprocess", description=__doc__)
+    parser.add_argument("--count", type=int, required=True)
+    sample = asyncio.run(measured(parser.parse_args(arguments).count))
+    print(msgspec.json.encode(sample).decode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
