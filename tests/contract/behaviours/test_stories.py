@@ -18,7 +18,7 @@ import pytest
 from scripts.record_behaviours import slug
 from testbed.controlplane import ControlPlane
 from testbed.fixtures import Parts
-from tests.contract.behaviours.stage import MovedTime, RealTime, Stage, staged
+from tests.contract.behaviours.stage import REST, MovedTime, RealTime, Stage, staged
 from tests.contract.behaviours.stories import STORIES, comparable
 from tests.kube.world import connect_to
 from trimtab.apiserver import MemoryCluster
@@ -86,7 +86,7 @@ async def played(title: str, staging: AbstractAsyncContextManager[Stage]) -> Non
             return whole
 
         try:
-            await stage.until(lambda: told() == wanted, "the story ends as recorded")
+            await stage.until(lambda: told() == wanted, "the story ends as recorded", REST)
         except AssertionError:
             assert lines(told()) == lines(wanted)
 
