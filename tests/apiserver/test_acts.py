@@ -60,6 +60,17 @@ async def test_a_binding_for_another_life_of_the_name_is_refused() -> None:
         )
 
 
+async def test_a_pod_that_is_going_is_not_bound() -> None:
+    cluster = MemoryCluster()
+    pods = await pods_in(cluster)
+    held = pod("lone")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    await cluster.create(pods, held, namespace="default")
+    await cluster.delete(pods, "lone", namespace="default")
+    with pytest.raises(ChangedMeanwhile, match="is being deleted, cannot be assigned to a host"):
+        await cluster.create(pods, binding("worker"), namespace="default", name="lone", subresource="binding")
+
+
 async def test_a_pod_that_is_not_there_cannot_be_bound() -> None:
     cluster = MemoryCluster()
     pods = await pods_in(cluster)
