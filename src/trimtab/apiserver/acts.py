@@ -46,7 +46,8 @@ def _check_bindable(pod: Json, binding: Json, address: Address) -> None:
     if wanted and wanted != uid:
         why = (
             f"StorageError: invalid object, Code: 4, Key: /registry/pods/{address.key}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, "
+            f"UID in object meta: {uid}"
         )
         raise conflict("", "pods", address.name, why)
     if pod["metadata"].get("deletionTimestamp"):

@@ -214,7 +214,10 @@ class Behaviours:
         decision = behaviour.decide(self._world, name, now, self._timing)
         if decision.again is not None:
             self._offer((behaviour.title, name), after=(decision.again - now).total_seconds())
-        if not decision.changes or not await self._is_sure(decision):
+        if not decision.changes:
+            return
+        if not await self._is_sure(decision):
+            self._offer((behaviour.title, name))
             return
         write = Write(manager=behaviour.actor.value)
         for change in decision.changes:
@@ -227,12 +230,14 @@ class Behaviours:
         if decision.unless_news_in:
             spaced = [each for each in self._world.served.values() if each.namespaced]
             return not await self._read(spaced, decision.unless_news_in)
-        for kind, (namespace, alive) in decision.unless_alive:
+        for absent in decision.unless_alive:
+            namespace, name = absent.name
             try:
-                found = await self._cluster.get(self._world.served[kind], alive, namespace=namespace)
+                found = await self._cluster.get(self._world.served[absent.kind], name, namespace=namespace)
             except NotFound:
                 continue
-            if self._heard(found):
+            self._heard(found)
+            if found.metadata.uid == absent.uid:
                 return False
         return True
 
