@@ -27,10 +27,7 @@ def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     """The Pod on the node that a binding names."""
     if (binding.get("metadata") or {}).get("name") != address.name:
         raise bad_request("name in URL does not match name in Binding object")
-    taken = pod["spec"].get("nodeName")
-    if taken:
-        why = f'pod {address.name} is already assigned to node "{taken}"'
-        raise conflict("", "pods/binding", address.name, why)
+    _check_bindable(pod, binding, address)
     target = binding.get("target") or {}
     scheduled = {
         "type": "PodScheduled",
@@ -41,3 +38,21 @@ def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     others = [each for each in pod["status"].get("conditions") or () if each["type"] != "PodScheduled"]
     status = {**pod["status"], "conditions": [*others, scheduled]}
     return {**pod, "spec": {**pod["spec"], "nodeName": target.get("name", "")}, "status": status}
+
+
+def _check_bindable(pod: Json, binding: Json, address: Address) -> None:
+    """Refuse to bind another life of the name, a Pod that is going, or one that has a node."""
+    wanted, uid = binding["metadata"].get("uid"), pod["metadata"]["uid"]
+    if wanted and wanted != uid:
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: /registry/pods/{address.key}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, "
+            f"UID in object meta: {uid}"
+        )
+        raise conflict("", "pods", address.name, why)
+    if pod["metadata"].get("deletionTimestamp"):
+        why = f"pod {address.name} is being deleted, cannot be assigned to a host"
+        raise conflict("", "pods/binding", address.name, why)
+    if taken := pod["spec"].get("nodeName"):
+        why = f'pod {address.name} is already assigned to node "{taken}"'
+        raise conflict("", "pods/binding", address.name, why)

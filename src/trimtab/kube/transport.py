@@ -84,6 +84,12 @@ def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
     )
 
 
+def _abandon(response: aiohttp.ClientResponse) -> None:
+    """Cut the connection of a watch that nobody reads any more: there is nothing to say goodbye to."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
+
+
 def _watched_socket(address: AddrInfoType) -> socket.socket:
     """A socket whose other end may vanish without a word: the kernel asks after it and finds out."""
     family, kind, protocol, _, _ = address
@@ -160,7 +166,10 @@ class Transport:
         """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
         silence = self._settings.watch_silence.total_seconds()
         async with await self._opened(self._watches, request, silence=silence) as response:
-            yield self._chunks(request, response)
+            try:
+                yield self._chunks(request, response)
+            finally:
+                _abandon(response)
 
     async def _opened(
         self, session: aiohttp.ClientSession, request: Request, *, silence: float | None = None

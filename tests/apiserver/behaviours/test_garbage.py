@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.apiserver.behaviours.making import NOW, at_work, made, owner_reference
-from trimtab.apiserver.behaviours.changes import NOTHING, Decision, Delete, Update
+from trimtab.apiserver.behaviours.changes import NOTHING, Absent, Decision, Delete, Update
 from trimtab.apiserver.behaviours.garbage import concerned, decide
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
@@ -40,7 +40,7 @@ def test_an_object_goes_with_its_last_owner_once_the_server_says_that_it_is_gone
     child = config_map("child", GONE)
     decided = fate(world_of(child), "child")
     assert decided.changes == (Delete(target=child, propagation=Propagation.BACKGROUND),)
-    assert decided.unless_alive == (("ConfigMap", ("shop", "gone")),)
+    assert decided.unless_alive == (Absent(kind="ConfigMap", name=("shop", "gone"), uid="uid-of-gone"),)
 
 
 def test_an_owner_of_a_kind_that_is_not_served_or_not_read_yet_decides_nothing() -> None:
@@ -146,3 +146,6 @@ async def test_objects_of_custom_kinds_own_and_are_owned() -> None:
         await stage.cluster.delete(gadgets, "owner", namespace="default", how=Deletion())
         await stage.behaviours.settled()
         assert [each["metadata"]["name"] for each in await stage.all("ConfigMap")] == ["kube-root-ca.crt"]
+        await stage.delete("CustomResourceDefinition", "gadgets.example.com")
+        await stage.create({**child, "metadata": {"name": "later"}})
+        assert (await stage.get("ConfigMap", "later"))["metadata"]["name"] == "later", "work goes on"

@@ -46,6 +46,14 @@ class Delete(Struct, frozen=True, kw_only=True):
 Change: TypeAlias = Create | Update | Bind | Delete
 
 
+class Absent(Struct, frozen=True, kw_only=True):
+    """An object that is not in the picture."""
+
+    kind: str
+    name: Name
+    uid: str
+
+
 class Decision(Struct, frozen=True, kw_only=True):
     """What to write now, and when to look again even if nothing happens."""
 
@@ -55,8 +63,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     on_behalf_of: str = ""
     #: read this namespace anew before writing, and decide again if that brings news
     unless_news_in: str = ""
-    #: ask for these objects (kind and name) before writing, and decide again if one is news
-    unless_alive: tuple[tuple[str, Name], ...] = ()
+    #: ask for these objects before writing, and decide again if one is there after all
+    unless_alive: tuple[Absent, ...] = ()
 
 
 NOTHING = Decision()

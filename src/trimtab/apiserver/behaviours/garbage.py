@@ -13,7 +13,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.apiserver.behaviours.changes import NOTHING, Actor, Behaviour, Change, Decision, Delete, Update
+from trimtab.apiserver.behaviours.changes import (
+    NOTHING,
+    Absent,
+    Actor,
+    Behaviour,
+    Change,
+    Decision,
+    Delete,
+    Update,
+)
 from trimtab.apiserver.behaviours.kinds import full_kind
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -85,7 +94,7 @@ def _collected(world: World, found: Manifest) -> Decision:
         return NOTHING
     return Decision(
         changes=tuple(_fate(world, found, owners)),
-        unless_alive=tuple(_address(world, found, each) for each in owners.absent),
+        unless_alive=tuple(_absent(world, found, each) for each in owners.absent),
     )
 
 
@@ -130,10 +139,10 @@ def _is_meant(owner: Manifest, reference: Reference, kind: str, found: Manifest)
     return here and kind_of(owner) == kind and name_of(owner) == reference["name"]
 
 
-def _address(world: World, found: Manifest, reference: Reference) -> tuple[str, Name]:
+def _absent(world: World, found: Manifest, reference: Reference) -> Absent:
     kind = full_kind(reference["apiVersion"], reference["kind"])
     namespace = namespace_of(found) if world.served[kind].namespaced else ""
-    return kind, (namespace, reference["name"])
+    return Absent(kind=kind, name=(namespace, reference["name"]), uid=reference["uid"])
 
 
 def _without_finalizer(found: Manifest, finalizer: str) -> Update:
