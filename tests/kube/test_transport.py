@@ -14,7 +14,8 @@ from aiohttp import web
 
 from tests.kube.world import CONFIG_MAPS, TokenAccess, config_map
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Throttled, TrimtabError, Unavailable
-from trimtab.kube.failures import ServerFailed, TooManyRequests, Unauthenticated
+from trimtab.kube.cluster import PatchType
+from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
 from trimtab.kube.transport import is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
@@ -68,6 +69,13 @@ def refuses(code: int, message: str, headers: dict[str, str] | None = None) -> H
     return answer
 
 
+def answers_with(value: object) -> Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(value)
+
+    return answer
+
+
 async def cuts(request: web.Request) -> web.StreamResponse:
     """Hang up before a word is said."""
     assert request.transport is not None
@@ -78,6 +86,21 @@ async def cuts(request: web.Request) -> web.StreamResponse:
 async def hangs(_: web.Request) -> web.StreamResponse:
     await asyncio.get_running_loop().create_future()
     raise AssertionError("the future never comes")
+
+
+async def test_an_object_without_a_name_is_never_taken_for_the_whole_collection() -> None:
+    answers = Answers()
+    async with server(answers.answer) as cluster:
+        for call in (
+            lambda: cluster.delete(CONFIG_MAPS, "", namespace="shop"),
+            lambda: cluster.get(CONFIG_MAPS, "", namespace="shop"),
+            lambda: cluster.update(CONFIG_MAPS, "", config_map("a"), namespace="shop"),
+            lambda: cluster.apply(CONFIG_MAPS, "", config_map("a"), namespace="shop"),
+            lambda: cluster.patch(CONFIG_MAPS, "", {}, how=PatchType.MERGE, namespace="shop"),
+        ):
+            with pytest.raises(InvalidSpec, match="its name is empty"):
+                await call()
+    assert answers.asked == []
 
 
 @pytest.mark.parametrize("code", [429, 503])
@@ -102,8 +125,7 @@ async def test_a_read_is_repeated_after_a_cut() -> None:
     answers = Answers(cuts, refuses(500, "etcd leader changed"))
     async with server(answers.answer) as cluster:
         assert (await cluster.get(CONFIG_MAPS, "a")).metadata.name == "a"
-    assert set(answers.asked) == {"GET"}
-    assert len(answers.asked) >= 3
+    assert answers.asked == ["GET"] * 3
 
 
 async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_whether_it_was_done() -> None:
@@ -112,6 +134,18 @@ async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_wheth
         with pytest.raises(ClusterUnreachable, match="cut the connection"):
             await cluster.create(CONFIG_MAPS, config_map("a"))
     assert answers.asked == ["POST"]
+
+
+async def test_a_delete_and_an_update_are_sent_once_even_when_a_kept_connection_is_cut() -> None:
+    answers = Answers(answers_with({}), cuts, answers_with({}), cuts)
+    async with server(answers.answer) as cluster:
+        await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="cut the connection"):
+            await cluster.delete(CONFIG_MAPS, "a")
+        await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="cut the connection"):
+            await cluster.update(CONFIG_MAPS, "a", config_map("a"))
+    assert answers.asked == ["GET", "DELETE", "GET", "PUT"]
 
 
 async def test_an_apply_is_repeated_after_a_cut_because_twice_is_the_same_as_once() -> None:
@@ -183,6 +217,52 @@ async def test_a_page_that_is_no_kubernetes_api_is_said_to_be_none() -> None:
             await cluster.get(CONFIG_MAPS, "a")
         with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
             await cluster.discover()
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [b'{"a":' + b"[" * 100_000, b'{"metadata":{"name":"\xff"}}', b'{"metadata":{"generation":1e999}}', b""],
+    ids=["deep", "not UTF-8", "no number", "nothing"],
+)
+async def test_an_answer_made_to_break_the_reader_is_the_servers_failure(rubbish: bytes) -> None:
+    async def hostile(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return web.Response(body=b'{"type":"ADDED","object":' + rubbish + b"\n")
+        return web.Response(body=rubbish)
+
+    async with server(hostile, ClusterSettings(attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            async with cluster.watch(CONFIG_MAPS, since="1") as events:
+                await anext(events)
+
+
+async def test_a_refusal_made_to_break_the_reader_is_still_a_refusal() -> None:
+    async def hostile(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=b'{"message":' + b"[" * 100_000, status=403)
+
+    async with server(hostile) as cluster:
+        with pytest.raises(Forbidden, match="HTTP 403"):
+            await cluster.get(CONFIG_MAPS, "a")
+
+
+async def test_credentials_are_not_in_the_failure_of_a_library_either() -> None:
+    async def endless_header(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n")
+        writer.close()
+
+    listener = await asyncio.start_server(endless_header, "127.0.0.1", 0)
+    async with listener:
+        access = TokenAccess(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}", "canary")
+        async with connect(access, ClusterSettings(attempts=1)) as cluster:
+            with pytest.raises(ClusterUnreachable, match="cannot be spoken to") as caught:
+                await cluster.get(CONFIG_MAPS, "a")
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "canary" not in f"{error!r} {error.args!r} {vars(error)!r}"
+        error = error.__cause__ or error.__context__
 
 
 async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong() -> None:

@@ -20,6 +20,7 @@ from trimtab.errors import (
     Unavailable,
     UserError,
 )
+from trimtab.kube.objects import UNREADABLE
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -118,7 +119,7 @@ def status_from(code: int, body: bytes) -> Status:
     """The Status in the body of a refusal; bodies of other shapes (proxies, plain text) become one."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         status = Status()
     if status.message:
         return msgspec.structs.replace(status, code=status.code or code)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct, field
 
-from trimtab.errors import Missing, TrimtabError
+from trimtab.errors import InvalidSpec, Missing, TrimtabError
 from trimtab.kube import discovery
 from trimtab.kube.cluster import (
     EVERYTHING,
@@ -35,7 +35,7 @@ from trimtab.kube.cluster import (
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion, group_version_path
 from trimtab.kube.failures import unreachable
 from trimtab.kube.frames import Lines, event_from
-from trimtab.kube.objects import KubeObject, Page, object_from, page_from
+from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
 from trimtab.kube.transport import Answer, Request, Transport, connections
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock, SystemClock
@@ -71,7 +71,7 @@ class HttpCluster:
         """Read one object, or its status or scale."""
         request = Request(
             subject=_subject("get", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            path=_object_path(resource, namespace, name, subresource),
             repeatable=True,
         )
         return self._object(resource, request, await self._transport.exchange(request))
@@ -162,7 +162,7 @@ class HttpCluster:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
         request = Request(
             subject=_subject("update", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            path=_object_path(resource, namespace, name, subresource),
             method="PUT",
             query=_writing(write),
             body=_encoded(body),
@@ -184,7 +184,7 @@ class HttpCluster:
         """Change parts of an object."""
         request = Request(
             subject=_subject("patch", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            path=_object_path(resource, namespace, name, subresource),
             method="PATCH",
             query=_writing(write),
             body=_encoded(body),
@@ -207,7 +207,7 @@ class HttpCluster:
         """Declare the fields this manager wants; the same declaration twice does no more than once."""
         request = Request(
             subject=_subject("apply", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            path=_object_path(resource, namespace, name, subresource),
             method="PATCH",
             query={**_writing(write), **({"force": "true"} if force else {})},
             body=_encoded(body),
@@ -223,7 +223,7 @@ class HttpCluster:
         """Delete an object; the answer is the object while something keeps it, None once it is gone."""
         request = Request(
             subject=_subject("delete", resource, namespace, name),
-            path=resource.path(namespace, name),
+            path=_object_path(resource, namespace, name),
             method="DELETE",
             body=msgspec.json.encode(_delete_options(how)),
         )
@@ -283,6 +283,8 @@ class HttpCluster:
         if entry is None:
             raise Missing(subject, "the server does not serve this group version", "Check its spelling.")
         path, _, query = entry.server_relative_url.partition("?")
+        if not path.startswith("/"):  # behind the server's name it would name another server
+            raise unreachable(subject, self._transport.server, f"keeps it at {path!r}, which is no path")
         return (await self._read(subject, path, query=dict(parse_qsl(query)))).body
 
     async def may(self, question: Question) -> Verdict:
@@ -335,7 +337,7 @@ class HttpCluster:
         """What `read` finds in an answer; an answer that makes no sense is the server's failure."""
         try:
             return read(*args, **kwargs)
-        except (msgspec.DecodeError, KeyError) as error:
+        except (*UNREADABLE, KeyError) as error:
             reason = f"answered with something that is not Kubernetes' JSON: {error}"
             raise unreachable(subject, self._transport.server, reason) from error
 
@@ -366,6 +368,13 @@ def _subject(
         return f"{verb} {kind} in {namespace}" if namespace else f"{verb} {kind}"
     path = f"{namespace}/{name}" if namespace else name
     return f"{verb} {kind} {path} {subresource}".rstrip()
+
+
+def _object_path(resource: Resource, namespace: str, name: str, subresource: str = "") -> str:
+    """The path of one object: without a name it would be the whole collection, and deleting it a massacre."""
+    if not name:
+        raise InvalidSpec(f"a {resource.full_kind}", "its name is empty", "Name the object.")
+    return resource.path(namespace, name, subresource)
 
 
 def _selecting(select: Selection) -> dict[str, str]:
@@ -433,7 +442,7 @@ def _decoded(body: PatchBody) -> Any:
         return body
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 

@@ -81,7 +81,24 @@ def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
         headers={"User-Agent": _AGENT},
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
+        middlewares=(_sent_once,),
     )
+
+
+async def _sent_once(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Tell a cut in a word that aiohttp takes as final.
+
+    By itself it sends a PUT or DELETE again after a cut, though the first may have been done; the second then
+    hits whatever came after. Here only `_persist` repeats, and only what may be.
+    """
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+        raise aiohttp.ClientPayloadError(str(error)) from error
 
 
 def _watched_socket(address: AddrInfoType) -> socket.socket:
@@ -199,6 +216,7 @@ class Transport:
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=self._settings.connect_timeout.total_seconds(), sock_read=silence
         )
+        failed: Exception
         try:
             return await session.request(
                 request.method,
@@ -212,7 +230,9 @@ class Transport:
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, OSError) as error:
-            raise unreachable(request.subject, self.server, _what_happened(error)) from error
+            failed = _without_request(error)
+        # Raised outside the except block: the context would bring back what was taken out.
+        raise unreachable(request.subject, self.server, _what_happened(failed)) from failed
 
     async def _headers(self, request: Request) -> CIMultiDict[str]:
         headers = await self._access.headers()
@@ -270,6 +290,11 @@ def warnings_in(headers: list[str]) -> tuple[str, ...]:
 def _unquoted(text: str) -> str:
     inner = text.strip().removeprefix('"').removesuffix('"')
     return inner.replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _without_request(error: Exception) -> Exception:
+    """The error, unless it carries the request with its credentials: then its words alone."""
+    return aiohttp.ClientError(str(error)) if isinstance(error, aiohttp.ClientResponseError) else error
 
 
 def _what_happened(error: Exception) -> str:
