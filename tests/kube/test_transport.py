@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -38,6 +39,21 @@ async def address_of(handler: Handler) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def address_of_one_who_says(words: bytes) -> AsyncIterator[str]:
+    """The address of somebody who says the same to everybody, HTTP or not, and waits for them to leave."""
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(words)
+        await reader.read()
+        writer.close()
+
+    listener = await asyncio.start_server(say, "127.0.0.1", 0)
+    async with listener:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
 
 
 @asynccontextmanager
@@ -248,21 +264,64 @@ async def test_a_refusal_made_to_break_the_reader_is_still_a_refusal() -> None:
 
 
 async def test_credentials_are_not_in_the_failure_of_a_library_either() -> None:
-    async def endless_header(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n")
-        writer.close()
-
-    listener = await asyncio.start_server(endless_header, "127.0.0.1", 0)
-    async with listener:
-        access = TokenAccess(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}", "canary")
-        async with connect(access, ClusterSettings(attempts=1)) as cluster:
-            with pytest.raises(ClusterUnreachable, match="cannot be spoken to") as caught:
-                await cluster.get(CONFIG_MAPS, "a")
+    words = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"
+    async with (
+        address_of_one_who_says(words) as address,
+        connect(TokenAccess(address, "canary"), ClusterSettings(attempts=1)) as cluster,
+    ):
+        with pytest.raises(ClusterUnreachable, match="cannot be spoken to") as caught:
+            await cluster.get(CONFIG_MAPS, "a")
     error: BaseException | None = caught.value
     while error is not None:
         assert "canary" not in f"{error!r} {error.args!r} {vars(error)!r}"
         error = error.__cause__ or error.__context__
+
+
+async def test_the_password_of_a_proxy_that_refuses_us_stays_out_of_the_message() -> None:
+    async with address_of_one_who_says(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n") as proxy:
+        access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
+        access.proxy = proxy.replace("http://", "http://user:canary@")  # pragma: allowlist secret
+        async with connect(access, ClusterSettings(attempts=1)) as cluster:
+            with pytest.raises(ClusterUnreachable) as caught:
+                await cluster.get(CONFIG_MAPS, "a")
+    assert caught.value.reason == (
+        "https://cluster.example cannot be reached through the proxy: 407 Who are you"
+    )
+    assert "canary" not in repr(caught.value.__cause__)
+
+
+async def test_a_proxy_that_is_not_there_is_named_as_the_culprit() -> None:
+    access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
+    access.proxy = "http://127.0.0.1:1"
+    async with connect(access, ClusterSettings(attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable) as caught:
+            await cluster.get(CONFIG_MAPS, "a")
+    assert caught.value.reason == (
+        "https://cluster.example cannot be reached through the proxy: Connect call failed ('127.0.0.1', 1)"
+    )
+
+
+async def test_a_watch_is_given_up_at_the_deadline_when_a_proxy_never_opens_the_way() -> None:
+    hasty = ClusterSettings(request_timeout=timedelta(milliseconds=200))
+    async with address_of_one_who_says(b"") as proxy:
+        access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
+        access.proxy = proxy
+        async with asyncio.timeout(5), connect(access, hasty) as cluster:
+            with pytest.raises(ClusterUnreachable, match=r"gave no answer within 0\.2 s"):
+                async with cluster.watch(CONFIG_MAPS, since="1"):
+                    pass
+
+
+async def test_an_object_of_more_than_a_mebibyte_travels() -> None:
+    sizes = []
+
+    async def weighs(request: web.Request) -> web.StreamResponse:
+        sizes.append(sum([len(chunk) async for chunk in request.content.iter_any()]))
+        return web.json_response(config_map("a"))
+
+    async with server(weighs) as cluster:
+        await cluster.create(CONFIG_MAPS, config_map("a", key="x" * 1_200_000))
+    assert sizes[0] > 1_200_000
 
 
 async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong() -> None:

@@ -7,12 +7,13 @@ starve requests. Nothing here knows verbs or kinds beyond the words it puts into
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
 from msgspec import Struct
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _AGENT = "trimtab"
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
+_LARGEST_PIECE = 1 << 20
+_T = TypeVar("_T")
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -139,12 +142,18 @@ class Transport:
 
     async def exchange(self, request: Request) -> Answer:
         """Send a request and read the whole answer, all tries within one deadline."""
+        failures: list[TrimtabError] = []
+        return await self._in_time(request, lambda: self._persist(request, failures), failures)
+
+    async def _in_time(
+        self, request: Request, ask: Callable[[], Awaitable[_T]], failures: Sequence[TrimtabError] = ()
+    ) -> _T:
+        """The answer, if it comes before the deadline; else the last failure, or that there was none."""
         await self._access.headers()  # a credential plugin has a deadline of its own; its answer is kept
         deadline = self._settings.request_timeout.total_seconds()
-        failures: list[TrimtabError] = []
         try:
             async with asyncio.timeout(deadline):
-                return await self._persist(request, failures)
+                return await ask()
         except TimeoutError as timeout:
             if failures:
                 raise failures[-1] from timeout
@@ -176,7 +185,9 @@ class Transport:
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
         silence = self._settings.watch_silence.total_seconds()
-        async with await self._opened(self._watches, request, silence=silence) as response:
+        async with await self._in_time(
+            request, lambda: self._opened(self._watches, request, silence=silence)
+        ) as response:
             yield self._chunks(request, response)
 
     async def _opened(
@@ -221,7 +232,7 @@ class Transport:
             return await session.request(
                 request.method,
                 URL(self.server + request.path, encoded=True).update_query(dict(request.query)),
-                data=request.body,
+                data=_payload(request.body),
                 headers=headers,
                 ssl=tls or True,
                 server_hostname=self._access.tls_server_name,
@@ -268,6 +279,11 @@ class Transport:
             raise unreachable(request.subject, self.server, _what_happened(error)) from error
 
 
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """The body as aiohttp likes it: what is large as a file, so that it is written in pieces."""
+    return io.BytesIO(body) if body and len(body) > _LARGEST_PIECE else body
+
+
 def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:
     """Whether a request that failed so may be sent again.
 
@@ -293,8 +309,15 @@ def _unquoted(text: str) -> str:
 
 
 def _without_request(error: Exception) -> Exception:
-    """The error, unless it carries the request with its credentials: then its words alone."""
-    return aiohttp.ClientError(str(error)) if isinstance(error, aiohttp.ClientResponseError) else error
+    """The error, unless it carries the request with its credentials: then the answer alone."""
+    if not isinstance(error, aiohttp.ClientResponseError):
+        return error
+    kind = _RefusedByProxy if isinstance(error, aiohttp.ClientHttpProxyError) else aiohttp.ClientError
+    return kind(f"{error.status} {error.message}")
+
+
+class _RefusedByProxy(aiohttp.ClientError):
+    """What a proxy said instead of opening the way; its address, with a password perhaps, left out."""
 
 
 def _what_happened(error: Exception) -> str:
@@ -304,8 +327,10 @@ def _what_happened(error: Exception) -> str:
             return f"shows a certificate that is not trusted: {getattr(cause, 'verify_message', '') or cause}"
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
             return f"does not agree on TLS: {getattr(error, 'reason', '') or error}"
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+        case _RefusedByProxy():
             return f"cannot be reached through the proxy: {error}"
+        case aiohttp.ClientProxyConnectionError(os_error=cause):
+            return f"cannot be reached through the proxy: {cause.strerror or cause}"
         case aiohttp.ClientConnectorError(os_error=cause):
             return f"cannot be reached: {cause.strerror or cause}"
         case aiohttp.ServerTimeoutError() | TimeoutError():
