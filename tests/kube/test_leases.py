@@ -136,12 +136,15 @@ class Shelf:
 
     async def _store(self, body: Mapping[str, Any]) -> Written:
         await self._answer("before write")
+        written = self.put(body)
+        await self._answer("after write")
+        return Written(object=written)
+
+    def put(self, body: Mapping[str, Any]) -> KubeObject:
         self.versions += 1
         metadata = {**body["metadata"], "resourceVersion": str(self.versions)}
         self.lease = object_from(msgspec.json.encode({**body, "metadata": metadata}))
-        written = self.lease
-        await self._answer("after write")
-        return Written(object=written)
+        return self.lease
 
     async def _answer(self, moment: str) -> None:
         if self.down:
@@ -209,8 +212,8 @@ async def test_a_look_that_took_long_does_not_make_a_fresh_lease_an_old_one(shel
     async with asyncio.TaskGroup() as room:
         task = room.create_task(heir.run())
         await shelf.clock.advance(9)
-        written = lease_manifest("shop", "lock", None, "them", TERMS, shelf.clock.now())
-        shelf.lease = object_from(msgspec.json.encode(written))
+        theirs = lease_manifest("shop", "lock", None, "them", TERMS, shelf.clock.now())
+        shelf.put(theirs)
         await shelf.clock.advance(14)
         assert not heir.works()
         await shelf.clock.advance(6)
