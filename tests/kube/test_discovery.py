@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.kube.test_transport import server
+from trimtab.errors import ClusterUnreachable, InvalidSpec
 from trimtab.kube.discovery import Resource, aggregated, group_versions, legacy
 from trimtab.settings import ClusterSettings
 
@@ -38,13 +39,27 @@ WIDGETS = Resource(
         ("shop", "", "", "/apis/example.com/v1/namespaces/shop/widgets"),
         ("shop", "a", "", "/apis/example.com/v1/namespaces/shop/widgets/a"),
         ("shop", "a", "status", "/apis/example.com/v1/namespaces/shop/widgets/a/status"),
-        ("../x", "a/b?c", "", "/apis/example.com/v1/namespaces/..%2Fx/widgets/a%2Fb%3Fc"),
+        ("shop", "a?b#c d\r\n", "", "/apis/example.com/v1/namespaces/shop/widgets/a%3Fb%23c%20d%0D%0A"),
     ],
 )
 def test_paths_address_collections_objects_and_parts_and_nothing_else(
     namespace: str, name: str, subresource: str, path: str
 ) -> None:
     assert WIDGETS.path(namespace, name, subresource) == path
+
+
+@pytest.mark.parametrize("part", [".", "..", "a/b", "../x", "a%2Fb"])
+def test_names_that_could_lead_elsewhere_are_refused_wherever_they_stand(part: str) -> None:
+    replace = msgspec.structs.replace
+    for resource, names in (
+        (WIDGETS, (part,)),
+        (WIDGETS, ("shop", part)),
+        (WIDGETS, ("shop", "a", part)),
+        (replace(WIDGETS, plural=part), ()),
+        (replace(WIDGETS, version=part), ()),
+    ):
+        with pytest.raises(InvalidSpec, match="Kubernetes has no such names"):
+            resource.path(*names)
 
 
 def encode(value: object) -> bytes:
@@ -173,3 +188,16 @@ def described(resources: tuple[Resource, ...]) -> set[object]:
         )
         for each in resources
     }
+
+
+async def test_a_schema_said_to_be_on_another_server_is_not_fetched() -> None:
+    asked = []
+
+    async def elsewhere(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.json_response({"paths": {"api/v1": {"serverRelativeURL": "@elsewhere.example/steal"}}})
+
+    async with server(elsewhere) as cluster:
+        with pytest.raises(ClusterUnreachable, match="no path"):
+            await cluster.schema("v1")
+    assert asked == ["/openapi/v3"]

@@ -12,6 +12,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct, field
 
+from trimtab.errors import InvalidSpec
+
 AGGREGATED = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
@@ -45,17 +47,22 @@ class Resource(Struct, frozen=True, kw_only=True):
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, of one object, or of a part of it."""
-        parts = [group_version_path(self.api_version)]
-        if namespace and self.namespaced:
-            parts += ["namespaces", quote(namespace, safe="")]
-        parts.append(self.plural)
-        parts += [quote(part, safe="") for part in (name, subresource) if part]
-        return "/".join(parts)
+        parts = ["namespaces", namespace] if namespace and self.namespaced else []
+        parts += [self.plural, *(part for part in (name, subresource) if part)]
+        return "/".join([group_version_path(self.api_version), *map(_segment, parts)])
 
 
 def group_version_path(api_version: str) -> str:
     """`/apis/apps/v1`, or `/api/v1` for the core group."""
-    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    group, slash, version = api_version.partition("/")
+    return f"/apis/{_segment(group)}/{_segment(version)}" if slash else f"/api/{_segment(api_version)}"
+
+
+def _segment(part: str) -> str:
+    """One part of a path; refused if it could lead to another place than it names, as Kubernetes does."""
+    if part in {"", ".", ".."} or "/" in part or "%" in part:
+        raise InvalidSpec(f"the address of {part!r}", "Kubernetes has no such names", "Correct the name.")
+    return quote(part, safe="")
 
 
 class Discovery(Struct, frozen=True, kw_only=True, dict=True):

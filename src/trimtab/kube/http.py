@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct, field
 
-from trimtab.errors import Missing, TrimtabError
+from trimtab.errors import InvalidSpec, Missing, TrimtabError
 from trimtab.kube import discovery
 from trimtab.kube.cluster import (
     EVERYTHING,
@@ -35,7 +35,7 @@ from trimtab.kube.cluster import (
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion, group_version_path
 from trimtab.kube.failures import unreachable
 from trimtab.kube.frames import Lines, event_from
-from trimtab.kube.objects import KubeObject, Page, object_from, page_from
+from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
 from trimtab.kube.transport import Answer, Request, Transport, connections
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock, SystemClock
@@ -71,7 +71,7 @@ class HttpCluster:
         """Read one object, or its status or scale."""
         request = Request(
             subject=_subject("get", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            path=_object_path(resource, namespace, name, subresource),
             repeatable=True,
         )
         return self._object(resource, request, await self._transport.exchange(request))
@@ -139,13 +139,14 @@ class HttpCluster:
         self, resource: Resource, body: Body, *, namespace: str = "", write: Write = FOR_REAL
     ) -> Written:
         """Make a new object."""
+        subject = _subject("create", resource, namespace, _name_in(body))
         request = Request(
-            subject=_subject("create", resource, namespace, _name_in(body)),
+            subject=subject,
             path=resource.path(namespace),
             method="POST",
             query=_writing(write),
             body=_encoded(body),
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -160,13 +161,14 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
+        subject = _subject("update", resource, namespace, name, subresource)
         request = Request(
-            subject=_subject("update", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            subject=subject,
+            path=_object_path(resource, namespace, name, subresource),
             method="PUT",
             query=_writing(write),
             body=_encoded(body),
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -182,14 +184,15 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Change parts of an object."""
+        subject = _subject("patch", resource, namespace, name, subresource)
         request = Request(
-            subject=_subject("patch", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            subject=subject,
+            path=_object_path(resource, namespace, name, subresource),
             method="PATCH",
             query=_writing(write),
             body=_encoded(body),
             content_type=how.value,
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -205,15 +208,16 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Declare the fields this manager wants; the same declaration twice does no more than once."""
+        subject = _subject("apply", resource, namespace, name, subresource)
         request = Request(
-            subject=_subject("apply", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            subject=subject,
+            path=_object_path(resource, namespace, name, subresource),
             method="PATCH",
             query={**_writing(write), **({"force": "true"} if force else {})},
             body=_encoded(body),
             content_type=_APPLY,
             repeatable=True,
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -223,7 +227,7 @@ class HttpCluster:
         """Delete an object; the answer is the object while something keeps it, None once it is gone."""
         request = Request(
             subject=_subject("delete", resource, namespace, name),
-            path=resource.path(namespace, name),
+            path=_object_path(resource, namespace, name),
             method="DELETE",
             body=msgspec.json.encode(_delete_options(how)),
         )
@@ -283,6 +287,8 @@ class HttpCluster:
         if entry is None:
             raise Missing(subject, "the server does not serve this group version", "Check its spelling.")
         path, _, query = entry.server_relative_url.partition("?")
+        if not path.startswith("/"):  # behind the server's name it would name another server
+            raise unreachable(subject, self._transport.server, f"keeps it at {path!r}, which is no path")
         return (await self._read(subject, path, query=dict(parse_qsl(query)))).body
 
     async def may(self, question: Question) -> Verdict:
@@ -335,7 +341,7 @@ class HttpCluster:
         """What `read` finds in an answer; an answer that makes no sense is the server's failure."""
         try:
             return read(*args, **kwargs)
-        except (msgspec.DecodeError, KeyError) as error:
+        except (*UNREADABLE, KeyError) as error:
             reason = f"answered with something that is not Kubernetes' JSON: {error}"
             raise unreachable(subject, self._transport.server, reason) from error
 
@@ -366,6 +372,13 @@ def _subject(
         return f"{verb} {kind} in {namespace}" if namespace else f"{verb} {kind}"
     path = f"{namespace}/{name}" if namespace else name
     return f"{verb} {kind} {path} {subresource}".rstrip()
+
+
+def _object_path(resource: Resource, namespace: str, name: str, subresource: str = "") -> str:
+    """The path of one object: without a name it would be the whole collection, and deleting it a massacre."""
+    if not name:
+        raise InvalidSpec(f"a {resource.full_kind}", "its name is empty", "Name the object.")
+    return resource.path(namespace, name, subresource)
 
 
 def _selecting(select: Selection) -> dict[str, str]:
@@ -433,7 +446,7 @@ def _decoded(body: PatchBody) -> Any:
         return body
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -446,30 +459,33 @@ def _name_in(body: Body) -> str:
             return ""
 
 
-def _secrets_in(resource: Resource, body: PatchBody) -> tuple[str, ...]:
+def _secrets_in(subject: str, resource: Resource, body: PatchBody) -> tuple[str, ...] | None:
     """The values sent for a Secret: whatever the server says about it must not repeat them."""
     if resource.kind != "Secret" or resource.group:
-        return ()
+        return None
     match _decoded(body):
         case list() as operations:
-            return tuple(_strings(operations))
+            return tuple(_values(operations))
         case dict() as manifest:
             metadata = manifest.get("metadata")
             annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-            return tuple(_strings([manifest.get("data"), manifest.get("stringData"), annotations]))
+            return tuple(_values([manifest.get("data"), manifest.get("stringData"), annotations]))
         case _:
-            return ()
+            reason = "what was to be sent is not JSON, so its values could not be kept out of messages"
+            raise InvalidSpec(subject, reason, "Send the Secret as JSON.")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _values(value: Any) -> Iterator[str]:
     match value:
-        case str():
-            yield value
+        case bool():
+            return
+        case str() | int() | float():
+            yield str(value)
         case dict():
             for each in value.values():
-                yield from _strings(each)
+                yield from _values(each)
         case list():
             for each in value:
-                yield from _strings(each)
+                yield from _values(each)
         case _:
             return

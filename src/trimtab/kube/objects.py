@@ -14,6 +14,9 @@ from msgspec import Raw, Struct
 
 from trimtab.resources.keys import ResourceKey
 
+#: what reading JSON raises when the bytes are none, are not UTF-8, or are nested beyond all reason
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class OwnerReference(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """One owner of an object, as garbage collection sees it."""

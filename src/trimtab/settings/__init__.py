@@ -21,7 +21,7 @@ Size: TypeAlias = Annotated[int, Meta(ge=0, extra={"unit": "bytes"})]
 class ClusterSettings(Struct, frozen=True, kw_only=True):
     """How a Kubernetes API server is spoken to."""
 
-    #: give up on one request (not a watch) after this long
+    #: give up on one request, or on opening a watch, after this long
     request_timeout: timedelta = timedelta(seconds=30)
     #: give up on opening a connection after this long
     connect_timeout: timedelta = timedelta(seconds=10)
