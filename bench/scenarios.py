@@ -53,7 +53,10 @@ def lists(resource: str, plural: str, count: int) -> tuple[Scenario, ...]:
         arguments=("list", "--resource", resource),
         aims=LIST_AIMS,
     )
-    return pages, _kept(pages, f"List {count:,} {plural}, ready to follow")
+    uncompressed = replace(
+        pages, name=f"{pages.name}, uncompressed", arguments=(*pages.arguments, "--uncompressed")
+    )
+    return pages, uncompressed, _kept(pages, f"List {count:,} {plural}, ready to follow")
 
 
 def watches(count: int, *, since: str) -> tuple[Scenario, ...]:

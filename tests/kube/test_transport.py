@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from tests.kube.world import CONFIG_MAPS, SECRETS, TokenAccess, config_map
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Throttled, TrimtabError, Unavailable
@@ -349,6 +350,21 @@ async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong(
         with pytest.raises(Exception, match="elsewhere"):
             await cluster.get(CONFIG_MAPS, "a")
     assert answers.asked == ["GET"]
+
+
+@pytest.mark.parametrize(("settings", "gzip"), [(QUICK, True), (replace(QUICK, compression=False), False)])
+async def test_compressed_answers_are_asked_for_unless_the_settings_say_no(
+    settings: ClusterSettings, *, gzip: bool
+) -> None:
+    accepted: list[str] = []
+
+    async def notes(request: web.Request) -> web.StreamResponse:
+        accepted.append(request.headers["Accept-Encoding"])
+        return web.json_response({"metadata": {"name": "a"}})
+
+    async with server(notes, settings) as cluster:
+        await cluster.get(CONFIG_MAPS, "a", namespace="n")
+    assert ["gzip" in each for each in accepted] == [gzip]
 
 
 async def test_no_more_requests_are_under_way_than_allowed() -> None:

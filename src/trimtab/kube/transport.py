@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trimtab.tasks.clock import Clock
 
 _AGENT = "trimtab"
+_UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
 _LARGEST_PIECE = 1 << 20
@@ -84,7 +85,7 @@ def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(
             total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
         ),
-        headers={"User-Agent": _AGENT},
+        headers={"User-Agent": _AGENT, **({} if settings.compression else _UNCOMPRESSED)},
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
         middlewares=(_sent_once,),

@@ -29,6 +29,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     concurrency: Count = 32
     #: objects asked for per page of a list
     page_size: Count = 500
+    #: let the server compress long answers: less to carry, more work for both ends; off pays close to it
+    compression: bool = True
     #: tries of a request: after a pause the server asked for, and after a failure of what may be repeated
     attempts: Count = 5
     #: an answer, or one event of a watch, larger than this is refused

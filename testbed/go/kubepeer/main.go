@@ -33,6 +33,7 @@ type options struct {
 	resource   string
 	kept       bool
 	pageSize   int64
+	plain      bool
 	since      string
 	count      int64
 	manifests  string
@@ -61,7 +62,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	client, err := connect(chosen.kubeconfig)
+	client, err := connect(chosen)
 	if err != nil {
 		return err
 	}
@@ -86,6 +87,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&chosen.resource, "resource", "configmaps", "which collection of v1")
 	flags.BoolVar(&chosen.kept, "kept", false, "by an informer")
 	flags.Int64Var(&chosen.pageSize, "page-size", 500, "objects in a page of a list")
+	flags.BoolVar(&chosen.plain, "uncompressed", false, "ask for no compression")
 	flags.StringVar(&chosen.since, "since", "", "watch from this version on")
 	flags.Int64Var(&chosen.count, "count", 0, "events to hear")
 	flags.StringVar(&chosen.manifests, "manifests", "", "file of manifests, one JSON a line")
@@ -95,12 +97,13 @@ func parse(args []string) (options, error) {
 	return chosen, err
 }
 
-func connect(kubeconfig string) (*dynamic.DynamicClient, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func connect(chosen options) (*dynamic.DynamicClient, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", chosen.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
+	config.DisableCompression = chosen.plain
 	return dynamic.NewForConfig(config)
 }
 
