@@ -64,11 +64,9 @@ def _pod(kept: Json) -> Json:
     status = {**kept["status"], "phase": "Pending", "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [_held_back(kept["metadata"]["creationTimestamp"])]
-    grace = (
-        max(1, spec["terminationGracePeriodSeconds"]) if spec["terminationGracePeriodSeconds"] < 0 else None
-    )
-    patient = spec if grace is None else {**spec, "terminationGracePeriodSeconds": grace}
-    return {**kept, "spec": patient, "status": status}
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec = {**spec, "terminationGracePeriodSeconds": 1}
+    return {**kept, "spec": spec, "status": status}
 
 
 def _held_back(since: str) -> Json:
