@@ -433,7 +433,7 @@ def _decoded(body: PatchBody) -> Any:
         return body
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -7,6 +7,7 @@ starve requests. Nothing here knows verbs or kinds beyond the words it puts into
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _AGENT = "trimtab"
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
+_LARGE_BODY = 1 << 20
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -203,7 +205,7 @@ class Transport:
             return await session.request(
                 request.method,
                 URL(self.server + request.path, encoded=True).update_query(dict(request.query)),
-                data=request.body,
+                data=_payload(request.body),
                 headers=headers,
                 ssl=tls or True,
                 server_hostname=self._access.tls_server_name,
@@ -260,6 +262,11 @@ def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:
 def seconds_in(retry_after: str) -> float | None:
     """The seconds in a Retry-After header; Kubernetes never sends the date form."""
     return float(retry_after) if retry_after.isdecimal() else None
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A body as aiohttp wants it: it takes large ones in pieces, and warns of those that cannot be."""
+    return io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body
 
 
 def warnings_in(headers: list[str]) -> tuple[str, ...]:
