@@ -182,6 +182,11 @@ class ControlPlane(Part):
             raise PartFailed(f"kubectl {' '.join(args)}", done.stderr.strip())
         return done.stdout
 
+    def answer(self, verb: str, path: str, body: Any = None, *, user: str = "admin") -> tuple[int, Any]:
+        """One JSON request to the API server: the status and what it said, whether it liked it or not."""
+        status, answer = self._request(verb, path, body, user)
+        return status, json.loads(answer)
+
     def call(self, verb: str, path: str, body: Any = None, *, user: str = "admin") -> Any:
         """One JSON request to the API server; any answer but a success is a `PartFailed`."""
         status, answer = self._request(verb, path, body, user)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # its libraries take a third of a second to import, and most 
 
 REQUIRE = "TRIMTAB_REQUIRE_REAL"
 SKIPPED = "real part missing: "
+REAL = ("control_plane", "control_planes", "api_server")
 NEEDS: dict[str, tuple[str, ...]] = {
     "kubectl": ("kubectl",),
     "kustomize": ("kustomize",),
@@ -86,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses a control plane as `real`."""
     for item in items:
-        if {"control_plane", "control_planes"} & set(_fixtures_of(item)):
+        if not {*REAL}.isdisjoint(_fixtures_of(item)):
             item.add_marker("real")
 
 
@@ -169,6 +170,13 @@ def go_tool(parts: Parts) -> Callable[[str], Path]:
 def control_plane(parts: Parts) -> Iterator[ControlPlane]:
     """The control plane that most tests share; keep to your own `namespace` in it and do not disturb it."""
     with ControlPlane(builder=parts, nodes=2) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def api_server(parts: Parts) -> Iterator[ControlPlane]:
+    """An etcd and an API server alone, shared: nothing changes here but what tests write."""
+    with ControlPlane(builder=parts, controllers=False) as plane:
         yield plane
 
 

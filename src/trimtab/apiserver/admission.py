@@ -1,0 +1,45 @@
+"""What the server checks and adds between a request and an object's storage, looking at other objects.
+
+Namespaces must exist and not be ending; some cannot be deleted. Pure but for what it reads of the store.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.apiserver.refusing import forbidden, not_found
+from trimtab.apiserver.requests import Address
+from trimtab.apiserver.store import Store
+from trimtab.kube.refusals import Cause
+
+Json = dict[str, Any]
+NAMESPACES = ("", "namespaces")
+IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
+
+
+def check_namespace(store: Store, address: Address, name: str) -> None:
+    """Refuse to create an object in a namespace that is not there, or is about to go."""
+    if not address.served.namespaced:
+        return
+    entry = store.get(NAMESPACES, f"/{address.namespace}")
+    if entry is None:
+        raise not_found("", "namespaces", address.namespace)
+    if entry.decoded()["metadata"].get("deletionTimestamp"):
+        raise _terminating(address, name)
+
+
+def _terminating(address: Address, name: str) -> Exception:
+    served, namespace = address.served, address.namespace
+    cause = Cause(
+        reason="NamespaceTerminating",
+        message=f"namespace {namespace} is being terminated",
+        field="metadata.namespace",
+    )
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    return forbidden(served.group, served.plural, name, why, [cause])
+
+
+def check_deletion(address: Address) -> None:
+    """Refuse to delete what a cluster cannot be without."""
+    if address.served.collection == NAMESPACES and address.name in IMMORTAL:
+        raise forbidden("", "namespaces", address.name, "this namespace may not be deleted")

@@ -1,0 +1,440 @@
+"""The API of one cluster in memory: every verb, as a synchronous function on the store and the catalogue.
+
+Requests come as values (`requests`), answers go as JSON; refusals are raised in the server's words. Nothing
+here waits. Those who serve it over HTTP or in process, and behaviours, stand on this.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.apiserver import admission, definitions, scales
+from trimtab.apiserver.catalog import Catalog, Served
+from trimtab.apiserver.checking import creation_causes, update_causes
+from trimtab.apiserver.decoding import (
+    Body,
+    Known,
+    known,
+    known_after_patch,
+    manifest_in,
+    placed,
+    twice_given,
+    value_of,
+)
+from trimtab.apiserver.deleting import Marked, Removed, Untouched, deleted, may_go
+from trimtab.apiserver.gojson import BadJson
+from trimtab.apiserver.negotiation import partial
+from trimtab.apiserver.questions import answered
+from trimtab.apiserver.reading import Listed, listed
+from trimtab.apiserver.refusing import (
+    already_exists,
+    invalid,
+    method_not_allowed,
+    no_such_path,
+    not_found,
+    unsupported_media,
+    version_too_large,
+)
+from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from trimtab.apiserver.store import Entry, Store
+from trimtab.apiserver.strategies import strategy_of, target_of
+from trimtab.apiserver.upkeep import keep_definitions
+from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
+from trimtab.apiserver.watching import Watch, watched_number
+from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
+from trimtab.kube import gotext
+from trimtab.kube.apply import applied, settled
+from trimtab.kube.patch import json_patch, merge_patch
+from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.strategic import strategic_patch
+from trimtab.tasks.clock import Clock, SystemClock
+
+Json = dict[str, Any]
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+LONGEST_PREFIX = 58
+
+
+class Answer(Struct, frozen=True):
+    """What a request brought: a code, an object as JSON, and warnings."""
+
+    code: int
+    body: bytes
+    warnings: tuple[str, ...] = ()
+
+
+class Api:
+    """One Kubernetes API in memory."""
+
+    def __init__(self, *, clock: Clock | None = None, store: Store | None = None) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.store = store or Store()
+        self.catalog = Catalog()
+        keep_definitions(self)
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def get(self, address: Address, version: str = "") -> Answer:
+        """One object, or a part of it; not older than a version, if one is given."""
+        asked = watched_number(version)
+        if asked > self.store.revision:
+            raise version_too_large(asked, self.store.revision)
+        entry = self._entry(address)
+        if address.subresource == "scale":
+            return Answer(200, _encoded(scales.scale_of(manifest_of(entry, address.served), address.served)))
+        return Answer(200, shown(entry, address.served), self._deprecation(address))
+
+    def list(self, address: Address, options: ListOptions) -> Listed:
+        """One page of a collection."""
+        return listed(self.store, address, options)
+
+    def watch(self, address: Address, options: WatchOptions) -> Watch:
+        """Changes of a collection from now, or from an earlier version, on."""
+        return Watch(self.store, address, options)
+
+    def _entry(self, address: Address) -> Entry:
+        entry = self.store.get(address.served.collection, address.key)
+        if entry is None:
+            raise not_found(address.served.group, address.served.plural, address.name)
+        return entry
+
+    def _live(self, address: Address) -> Json | None:
+        entry = self.store.get(address.served.collection, address.key)
+        return manifest_of(entry, address.served) if entry is not None else None
+
+    def _deprecation(self, address: Address) -> tuple[str, ...]:
+        return (address.served.deprecation,) if address.served.deprecation else ()
+
+    # -- creating -----------------------------------------------------------------------------------------
+
+    def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Make a new object."""
+        read = self._read(body, address, options, named=False)
+        if "get" not in address.served.verbs:
+            return Answer(201, _encoded(answered(read.manifest)))
+        named = self._named(read.manifest)
+        return self._create(named, address, options, read.warnings, manager=options.manager)
+
+    def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
+        """The object in a body, as its kind knows it, and what to warn of."""
+        twice = () if options.validation == "Ignore" else twice_given(body)
+        read = known(manifest_in(body, address), address.served, options.validation, twice)
+        warnings = (*self._deprecation(address), *read.warnings)
+        return Known(placed(read.manifest, address, named=named), warnings)
+
+    def _named(self, manifest: Json) -> Json:
+        metadata = manifest["metadata"]
+        prefix = metadata.get("generateName")
+        if metadata.get("name") or not prefix:
+            return manifest
+        end = "".join(secrets.choice(NAME_LETTERS) for _ in range(5))
+        return {**manifest, "metadata": {**metadata, "name": f"{prefix[:LONGEST_PREFIX]}{end}"}}
+
+    def _create(
+        self,
+        manifest: Json,
+        address: Address,
+        options: WriteOptions,
+        warnings: tuple[str, ...],
+        *,
+        manager: str | None,
+    ) -> Answer:
+        served, name = address.served, manifest["metadata"].get("name", "")
+        admission.check_namespace(self.store, address, name)
+        new = new_object(
+            manifest,
+            served,
+            manager=manager,
+            versions=self.catalog.versions(served.group),
+            uid=str(uuid.uuid4()),
+            now=self.clock.now(),
+        )
+        if served.kind == definitions.KIND and served.group == definitions.GROUP:
+            new = definitions.first_status(new)
+        if causes := creation_causes(new, served):
+            raise invalid(served.group, served.kind, name, causes)
+        if manifest["metadata"].get("resourceVersion"):
+            raise Refused(500, "", "resourceVersion should not be set on objects to be created")
+        new["metadata"].pop("resourceVersion", None)
+        return self._add(new, address, options, warnings)
+
+    def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
+        served, name = address.served, new["metadata"]["name"]
+        key = f"{address.namespace}/{name}"
+        if self.store.get(served.collection, key) is not None:
+            raise already_exists(served.group, served.plural, name)
+        if options.dry_run:
+            return Answer(201, _encoded(new), warnings)
+        entry = self.store.put(served.collection, key, to_store(new, served))
+        return Answer(201, shown(entry, served), warnings)
+
+    # -- changing -----------------------------------------------------------------------------------------
+
+    def update(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Replace an object, or a part of it."""
+        if address.subresource == "scale":
+            return self._scale(address, _object_in(body), options)
+        read = self._read(body, address, options, named=True)
+        live = self._live(address)
+        if live is None:
+            if strategy_of(address.served).creates_on_update and not address.subresource:
+                return self._create(read.manifest, address, options, read.warnings, manager=options.manager)
+            raise not_found(address.served.group, address.served.plural, address.name)
+        check_preconditions(read.manifest, live, address)
+        return self.change(read.manifest, live, address, options, read.warnings, manager=options.manager)
+
+    def patch(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Change parts of an object."""
+        _check_patch_type(body.media, address.served)
+        if address.subresource == "scale":
+            return self._patch_scale(address, body, options)
+        if body.media == APPLY_PATCH:
+            return self._apply(address, body, options)
+        live = manifest_of(self._entry(address), address.served)
+        patched = _patched(live, body, address.served)
+        twice = () if options.validation == "Ignore" or body.media == JSON_PATCH else twice_given(body)
+        read = known_after_patch(patched, address.served, options.validation, _sent(body, patched), twice)
+        manifest = placed(read.manifest, address, named=True)
+        warnings = (*self._deprecation(address), *read.warnings)
+        check_preconditions(manifest, live, address, patch=True)
+        return self.change(manifest, live, address, options, warnings, manager=options.manager)
+
+    def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        config = _config_in(body)
+        live = self._live(address)
+        target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
+        now = self.clock.now()
+        new = applied(live, config, target, manager=options.manager, force=options.force, now=now)
+        read = known(new, address.served, "Ignore")
+        new, warnings = placed(read.manifest, address, named=True), self._deprecation(address)
+        if live is None:
+            return self._create(new, address, options, warnings, manager=None)
+        check_preconditions(new, live, address, patch=True)
+        return self.change(new, live, address, options, warnings, manager=None)
+
+    def change(
+        self,
+        manifest: Json,
+        live: Json,
+        address: Address,
+        options: WriteOptions,
+        warnings: tuple[str, ...],
+        *,
+        manager: str | None,
+    ) -> Answer:
+        """Carry out an update that has passed its conditions."""
+        served = address.served
+        versions = self.catalog.versions(served.group)
+        new = changed_object(
+            manifest, live, address, manager=manager, versions=versions, now=self.clock.now()
+        )
+        if causes := update_causes(new, live, served):
+            raise invalid(served.group, served.kind, address.name, causes)
+        return self.replace(new, live, address, options, warnings)
+
+    def replace(
+        self, new: Json, live: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]
+    ) -> Answer:
+        """Keep a changed object, unless nothing has changed or nothing keeps it any more."""
+        served = address.served
+        if settled(live, new) == live:
+            return Answer(200, _encoded(live), warnings)
+        if options.dry_run:
+            return Answer(200, _encoded(new), warnings)
+        if may_go(new):
+            self.store.remove(served.collection, address.key, to_store(live, served))
+            return Answer(200, _encoded(new), warnings)
+        entry = self.store.put(served.collection, address.key, to_store(new, served))
+        return Answer(200, shown(entry, served), warnings)
+
+    # -- scaling ------------------------------------------------------------------------------------------
+
+    def _patch_scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        live = manifest_of(self._entry(address), address.served)
+        scale = scales.scale_of(live, address.served)
+        return self._scale(address, _patched(scale, body, address.served), options)
+
+    def _scale(self, address: Address, scale: Mapping[str, Any], options: WriteOptions) -> Answer:
+        live = manifest_of(self._entry(address), address.served)
+        replicas = (scale.get("spec") or {}).get("replicas") or 0
+        manifest = scales.scaled(live, replicas, address.served)
+        version = (scale.get("metadata") or {}).get("resourceVersion")
+        manifest = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version or ""}}
+        check_preconditions(manifest, live, address, patch=True)
+        answer = self.change(manifest, live, address, options, (), manager=options.manager)
+        return Answer(200, _encoded(scales.scale_of(msgspec.json.decode(answer.body), address.served)))
+
+    # -- deleting -----------------------------------------------------------------------------------------
+
+    def delete(self, address: Address, options: DeleteOptions) -> Answer:
+        """Delete an object, or begin to."""
+        admission.check_deletion(address)
+        live = manifest_of(self._entry(address), address.served)
+        strategy = strategy_of(address.served)
+        asked = options.policy or options.orphan is not None
+        warned = strategy.deletion_warning and not asked
+        warnings = (*self._deprecation(address), *((strategy.deletion_warning,) if warned else ()))
+        gone, left = self._delete(live, address, options)
+        if gone and not strategy.returns_deleted:
+            return Answer(200, _encoded(_success(address, live)), warnings)
+        return Answer(200, left, warnings)
+
+    def _delete(self, live: Json, address: Address, options: DeleteOptions) -> tuple[bool, bytes]:
+        """Whether the object is gone, and how it is now or was last."""
+        served = address.served
+        result = deleted(live, address, options, self.clock.now())
+        match result:
+            case Removed():
+                if not options.dry_run:
+                    self.store.remove(served.collection, address.key, to_store(live, served))
+                return True, _encoded(result.object)
+            case Marked():
+                if options.dry_run:
+                    return False, _encoded(result.object)
+                entry = self.store.put(served.collection, address.key, to_store(result.object, served))
+                return False, shown(entry, served)
+            case Untouched():
+                return False, _encoded(result.object)
+
+    def delete_collection(
+        self, address: Address, selection: ListOptions, options: DeleteOptions
+    ) -> tuple[Listed, tuple[str, ...]]:
+        """Delete what is selected of a collection; what it was is the answer."""
+        found = self.list(address, selection)
+        for entry in found.entries:
+            namespace, _, name = entry.key.partition("/")
+            each = Address(served=address.served, namespace=namespace, name=name)
+            live = self._live(each)
+            if live is not None:
+                admission.check_deletion(each)
+                self._delete(live, each, options)
+        return found, self._deprecation(address)
+
+    # -- for behaviours -----------------------------------------------------------------------------------
+
+    def served(self, api_version: str, plural: str) -> Served:
+        """The kind at this address; refused if there is none."""
+        group, _, version = api_version.rpartition("/")
+        found = self.catalog.find(group, version, plural)
+        if found is None:
+            raise no_such_path()
+        return found
+
+
+# -- bodies and answers -----------------------------------------------------------------------------------
+
+
+def _encoded(manifest: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode(manifest)
+
+
+def _success(address: Address, live: Json) -> Json:
+    served = address.served
+    details = {
+        "name": address.name,
+        "group": served.group,
+        "kind": served.plural,
+        "uid": live["metadata"]["uid"],
+    }
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {name: text for name, text in details.items() if text},
+    }
+
+
+def _check_patch_type(media: str, served: Served) -> None:
+    known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
+    if media not in known:
+        raise unsupported_media(*known)
+
+
+def _patched(live: Json, body: Body, served: Served) -> Json:
+    try:
+        patch = value_of(body)
+    except BadJson as exc:
+        raise bad_request(f"error decoding patch: {exc}") from exc
+    match body.media:
+        case "application/json-patch+json":
+            result = json_patch(live, patch)
+        case "application/merge-patch+json":
+            result = merge_patch(live, patch)
+        case _:
+            result = strategic_patch(live, patch, served.schema)
+    if not isinstance(result, dict):
+        raise bad_request("error decoding patch: not an object")
+    return result
+
+
+def _sent(body: Body, patched: Json) -> str:
+    """What refusals of a patch show: strategic patches as they came, others as what they made."""
+    if body.media == STRATEGIC_PATCH:
+        return gotext.plain(value_of(body))
+    return gotext.to_json(patched)
+
+
+def _config_in(body: Body) -> Json:
+    try:
+        config = value_of(Body(body.content, "application/yaml"))
+    except BadJson as exc:
+        raise bad_request(f"error decoding YAML: {exc}") from exc
+    if not isinstance(config, dict):
+        told = "json: cannot unmarshal array into Go value of type map[string]interface {}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
+    return config
+
+
+def _object_in(body: Body) -> Json:
+    try:
+        value = value_of(body)
+    except BadJson as exc:
+        raise bad_request(str(exc)) from exc
+    if not isinstance(value, dict):
+        raise bad_request("not an object")
+    return value
+
+
+def allowed(address: Address, verb: str) -> None:
+    """Refuse a verb that is not served at this address."""
+    part = address.served.subresource(address.subresource) if address.subresource else None
+    if address.subresource and part is None:
+        raise no_such_path()
+    if verb not in (part.verbs if part else address.served.verbs):
+        raise method_not_allowed()
+
+
+def list_body(found: Listed, served: Served) -> bytes:
+    """A page of a list as JSON."""
+    metadata = _list_metadata(found)
+    if served.custom:
+        metadata.setdefault("continue", "")
+    head = f'{{"kind":"{served.list_kind}","apiVersion":"{served.api_version}","metadata":'.encode()
+    items = b",".join(shown_in_list(entry, served) for entry in found.entries)
+    return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}"))
+
+
+def partial_list(found: Listed, served: Served) -> bytes:
+    """A page of a list as JSON, of metadata alone."""
+    head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
+    items = b",".join(partial(shown_in_list(entry, served)) for entry in found.entries)
+    return b"".join((head, msgspec.json.encode(_list_metadata(found)), b',"items":[', items, b"]}"))
+
+
+def _list_metadata(found: Listed) -> Json:
+    metadata: Json = {"resourceVersion": str(found.revision)}
+    if found.continue_token:
+        metadata["continue"] = found.continue_token
+    if found.remaining is not None:
+        metadata["remainingItemCount"] = found.remaining
+    return metadata

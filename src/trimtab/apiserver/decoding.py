@@ -1,0 +1,254 @@
+"""Bodies of requests, read: JSON or YAML, checked against the address, unknown fields found. Pure."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.gojson import BadJson, decoded
+from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
+from trimtab.apiserver.requests import Address
+from trimtab.kube.decoding import unreadable
+from trimtab.kube.gotext import quoted
+from trimtab.kube.kinds import built_in
+from trimtab.kube.pruning import duplicate_field, pruned, strict_refusal
+from trimtab.kube.refusals import Cause, Refused, bad_request
+from trimtab.kube.schema import OBJECT_META
+
+Json = dict[str, Any]
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+_HEAD = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+SHOWN = 30  # bytes of a body that refusals show
+_TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+
+
+class Body(Struct, frozen=True):
+    """A body as it came, or an object that never was one."""
+
+    content: bytes | Mapping[str, Any] | list[Any]
+    media: str = JSON
+
+
+def media_type(header: str) -> str:
+    """The media type in a Content-Type header."""
+    return header.partition(";")[0].strip().lower()
+
+
+def value_of(body: Body) -> Any:
+    """What a JSON or YAML body holds."""
+    if not isinstance(body.content, bytes):
+        return body.content
+    if body.media == YAML:
+        return _from_yaml(body.content)
+    return decoded(body.content)
+
+
+def _from_yaml(content: bytes) -> Any:
+    from trimtab.errors import TrimtabError
+    from trimtab.resources.yaml import documents
+
+    try:
+        found = documents(content, "body")
+    except TrimtabError as exc:
+        raise BadJson(f"error converting YAML to JSON: yaml: {exc.reason}") from exc
+    return found[0].value if found else None
+
+
+def manifest_in(body: Body, address: Address) -> Json:
+    """The object in the body of a create or an update; its type is the one addressed."""
+    served = address.served
+    if body.media not in (JSON, YAML):
+        raise unsupported_media(JSON, YAML, PROTOBUF)
+    try:
+        value = value_of(body)
+    except BadJson as exc:
+        raise _unrecognized(body, served.kind, f"json parse error: {exc}") from exc
+    if not isinstance(value, dict):
+        told = (
+            f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
+            if value is not None
+            else ""
+        )
+        if told:
+            raise _unrecognized(body, served.kind, f"json parse error: {told}")
+        value = {}
+    return _of_the_kind(value, body, address)
+
+
+def _unrecognized(body: Body, kind: str, why: str) -> Refused:
+    shown = _shown(body.content if isinstance(body.content, bytes) else b"")
+    told = f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind"
+    return bad_request(f"{told}; {why} ({shown})")
+
+
+def _shown(content: bytes) -> str:
+    """The beginning of a body: as text if it looks like some, else in hexadecimal."""
+    if not content:
+        return "<empty>"
+    start = content[:SHOWN]
+    text = start.decode(errors="replace") if content[:1] == b"{" else binascii.hexlify(start).decode()
+    return text if len(content) <= SHOWN else f"{text} ..."
+
+
+def _of_the_kind(value: Json, body: Body, address: Address) -> Json:
+    served = address.served
+    kind, version = value.get("kind") or "", value.get("apiVersion") or ""
+    if served.custom:
+        _check_custom(value, body, address)
+    elif (kind and kind != served.kind) or (version and version != served.api_version):
+        told = no_such_kind(kind or served.kind, version or served.api_version)
+        number = (version or served.api_version).rpartition("/")[2]
+        who = f"{kind or served.kind} in version {quoted(number)}"
+        raise bad_request(f"{who} cannot be handled as a {served.kind}: {told}")
+    return {**value, "kind": served.kind, "apiVersion": served.api_version}
+
+
+def _check_custom(value: Json, body: Body, address: Address) -> None:
+    served = address.served
+    kind, version = value.get("kind") or "", value.get("apiVersion") or ""
+    if not kind:
+        text = body.content.decode(errors="replace") if isinstance(body.content, bytes) else ""
+        told = f"the object provided is unrecognized (must be of type {served.kind}): "
+        raise bad_request(f"{told}Object 'Kind' is missing in '{text}' ({_shown(text.encode())})")
+    if version != served.api_version:
+        told = f"the API version in the data ({version}) does not match the expected API version"
+        raise bad_request(f"{told} ({served.api_version})")
+    if kind != served.kind:
+        name = (value.get("metadata") or {}).get("name", "")
+        told = f"Invalid value: {quoted(kind)}: must be {served.kind}"
+        cause = Cause(reason="FieldValueInvalid", message=told, field="kind")
+        raise invalid(served.group, kind, name, [cause])
+
+
+def no_such_kind(kind: str, version: str) -> str:
+    """What the server says of a kind that it does not know in a version."""
+    scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+    return f"no kind {quoted(kind)} is registered for version {quoted(version)} {scheme}"
+
+
+def placed(manifest: Json, address: Address, *, named: bool) -> Json:
+    """The object in the namespace that is addressed, and, where one is, under the name that is."""
+    metadata = manifest.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    if address.served.namespaced:
+        if metadata.get("namespace") not in (None, "", address.namespace):
+            raise bad_namespace()
+        metadata["namespace"] = address.namespace
+    elif metadata.get("namespace") == "":
+        del metadata["namespace"]
+    if named:
+        _check_name(metadata, address)
+    return {**manifest, "metadata": metadata}
+
+
+def _check_name(metadata: Json, address: Address) -> None:
+    name = metadata.get("name")
+    if not name:
+        told = f"the name of the object ({address.name} based on URL) was undeterminable"
+        raise bad_request(f"{told}: name must be provided")
+    if name != address.name:
+        told = f"the name of the object ({name}) does not match the name on the URL ({address.name})"
+        raise bad_request(told)
+
+
+# -- what a kind does not have ----------------------------------------------------------------------------
+
+
+class Known(Struct, frozen=True):
+    """An object with the fields its kind has, and what to warn of."""
+
+    manifest: Json
+    warnings: tuple[str, ...] = ()
+
+
+def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] = ()) -> Known:
+    """The object as the server can read it; refused if it cannot, or if it was to be read strictly."""
+    if problem := _unreadable(manifest, served):
+        raise bad_request(problem)
+    kept = pruned(manifest, served.schema)
+    problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
+    if problems and validation == "Strict":
+        raise bad_request(strict_refusal(served.kind, served.version, problems))
+    return Known(kept.manifest, problems)
+
+
+def known_after_patch(
+    manifest: Json, served: Served, validation: str, sent: str, twice: Sequence[str] = ()
+) -> Known:
+    """The same for the result of a patch, which is refused in other words."""
+    if problem := _unreadable(manifest, served):
+        raise _bad_patch(sent, problem.partition(": ")[2])
+    kept = pruned(manifest, served.schema)
+    problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
+    if problems and validation == "Strict":
+        raise _bad_patch(sent, f"strict decoding error: {', '.join(problems)}")
+    return Known(kept.manifest, problems)
+
+
+def _bad_patch(sent: str, why: str) -> Refused:
+    cause = Cause(reason="FieldValueInvalid", message=f"Invalid value: {quoted(sent)}: {why}", field="patch")
+    return invalid("", "", "", [cause])
+
+
+def _unreadable(manifest: Json, served: Served) -> str | None:
+    if not served.custom:
+        return unreadable(manifest, served.schema)
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
+    return unreadable(named, built_in().type(OBJECT_META))
+
+
+def twice_given(body: Body) -> tuple[str, ...]:
+    """The fields that stand twice in a JSON body."""
+    if not isinstance(body.content, bytes) or body.media == YAML:
+        return ()
+    found: list[str] = []
+    try:
+        tree = json.loads(body.content, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return ()
+    _look_twice(tree, "", found)
+    return tuple(dict.fromkeys(found))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with its fields as they were written."""
+
+
+def _look_twice(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen = set()
+        for name, each in value:
+            place = f"{path}.{name}" if path else name
+            if name in seen:
+                found.append(place)
+            seen.add(name)
+            _look_twice(each, place, found)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            _look_twice(each, f"{path}[{number}]", found)
+
+
+def deletion_in(body: bytes) -> Json | None:
+    """The options in the body of a deletion, if it has one."""
+    if not body:
+        return None
+    try:
+        value = decoded(body)
+    except BadJson as exc:
+        raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
+    if not isinstance(value, dict):
+        raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+    kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
+    if kind != "DeleteOptions":
+        raise bad_request(no_such_kind(kind, version))
+    return value

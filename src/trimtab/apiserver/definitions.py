@@ -1,0 +1,201 @@
+"""Custom resource definitions: the kinds they add, and the state the server reports of them. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from trimtab.apiserver.catalog import ScalePaths, Served
+from trimtab.kube.kinds import Subresource, built_in
+from trimtab.kube.schema import crd_schema
+from trimtab.kube.times import seconds_text
+
+Json = dict[str, Any]
+GROUP, PLURAL, KIND = "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+PART_VERBS = ("get", "patch", "update")
+ESTABLISHED, ACCEPTED, TERMINATING = "Established", "NamesAccepted", "Terminating"
+
+
+def kinds_of(definition: Mapping[str, Any]) -> Iterator[Served]:
+    """The kinds that a definition adds: one for each version that it serves."""
+    spec = definition["spec"]
+    stored = next(each["name"] for each in spec["versions"] if each["storage"])
+    for version in spec["versions"]:
+        if version["served"]:
+            yield _kind(spec, version, stored, _deprecation(spec, version))
+
+
+def _kind(spec: Json, version: Json, stored: str, deprecation: str) -> Served:
+    names, group = spec["names"], spec["group"]
+    parts = version.get("subresources") or {}
+    return Served(
+        group=group,
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        singular=names.get("singular", ""),
+        namespaced=spec["scope"] == "Namespaced",
+        verbs=VERBS,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=tuple(_parts(parts, group, version["name"], names["kind"])),
+        storage_hash=_digest(f"{group}/{stored}/{names['kind']}"),
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        counts_generation=True,
+        collection=(group, names["plural"]),
+        stored_as=f"{group}/{stored}",
+        declared=crd_schema((version.get("schema") or {}).get("openAPIV3Schema") or {}, built_in().types),
+        scale=_scale(parts.get("scale")),
+        selectable=tuple(each["jsonPath"] for each in version.get("selectableFields") or ()),
+        deprecation=deprecation,
+    )
+
+
+def _parts(parts: Json, group: str, version: str, kind: str) -> Iterator[Subresource]:
+    if "status" in parts:
+        yield Subresource(name="status", group=group, version=version, kind=kind, verbs=PART_VERBS)
+    if "scale" in parts:
+        yield Subresource(name="scale", group="autoscaling", version="v1", kind="Scale", verbs=PART_VERBS)
+
+
+def _scale(declared: Json | None) -> ScalePaths | None:
+    if declared is None:
+        return None
+    return ScalePaths(
+        wanted=declared["specReplicasPath"],
+        seen=declared["statusReplicasPath"],
+        selector=declared.get("labelSelectorPath") or "",
+    )
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+
+
+def _deprecation(spec: Json, version: Json) -> str:
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    kind, group = spec["names"]["kind"], spec["group"]
+    told = f"{group}/{version['name']} {kind} is deprecated"
+    newer = [each["name"] for each in spec["versions"] if each["served"] and not each.get("deprecated")]
+    best = sorted(newer, key=version_rank)
+    if best and version_rank(best[0]) < version_rank(version["name"]):
+        return f"{told}; use {group}/{best[0]} {kind}"
+    return told
+
+
+def version_rank(name: str) -> tuple[int, int, int, str]:
+    """Versions in the order the server prefers: v2, v1, v2beta1, v1alpha1, then others by name."""
+    import re
+
+    found = re.fullmatch(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", name)
+    if found is None:
+        return (3, 0, 0, name)
+    stage = {None: 0, "beta": 1, "alpha": 2}[found[2]]
+    return (stage, -int(found[1]), -int(found[3] or 0), "")
+
+
+# -- what the server reports ------------------------------------------------------------------------------
+
+
+def first_status(definition: Json) -> Json:
+    """A definition as it is kept first: nothing is accepted yet."""
+    stored = [each["name"] for each in definition["spec"]["versions"] if each["storage"]]
+    status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+    return {**definition, "status": status}
+
+
+def is_established(definition: Mapping[str, Any]) -> bool:
+    """Whether the kinds of a definition are served."""
+    return _condition(definition, ESTABLISHED).get("status") == "True"
+
+
+def accepted(definition: Json, others: Iterable[Mapping[str, Any]], now: datetime) -> Json:
+    """The definition with its names judged: accepted unless another one of its group has them."""
+    names = definition["spec"]["names"]
+    clash = _clash(names, [each["status"]["acceptedNames"] for each in others])
+    if clash:
+        reason, word = clash
+        judged = _with(definition, now, ACCEPTED, "False", reason, f'"{word}" is already in use')
+        return _with(judged, now, ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
+    judged = _with(definition, now, ACCEPTED, "True", "NoConflicts", "no conflicts found")
+    if not is_established(judged):
+        told = "the initial names have been accepted"
+        judged = _with(judged, now, ESTABLISHED, "False", "Installing", told)
+    return {**judged, "status": {**judged["status"], "acceptedNames": names}}
+
+
+def _clash(names: Json, taken: list[Json]) -> tuple[str, str] | None:
+    plural = {word for each in taken for word in (each.get("plural"), each.get("singular")) if word}
+    plural |= {word for each in taken for word in each.get("shortNames") or ()}
+    kinds = {word for each in taken for word in (each.get("kind"), each.get("listKind")) if word}
+    if names["plural"] in plural:
+        return "PluralConflict", names["plural"]
+    if names.get("singular") in plural:
+        return "SingularConflict", names["singular"]
+    for word in names.get("shortNames") or ():
+        if word in plural:
+            return "ShortNamesConflict", word
+    if names["kind"] in kinds:
+        return "KindConflict", names["kind"]
+    if names.get("listKind") in kinds:
+        return "ListKindConflict", names["listKind"]
+    return None
+
+
+def established(definition: Json, now: datetime) -> Json:
+    """The definition with its kinds served."""
+    told = "the initial names have been accepted"
+    return _with(definition, now, ESTABLISHED, "True", "InitialNamesAccepted", told)
+
+
+def ending(definition: Json, now: datetime) -> Json:
+    """A definition that is to go, once its objects are gone."""
+    told = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    marked = _with(definition, now, TERMINATING, "True", "InstanceDeletionPending", told)
+    finalizers = [*(marked["metadata"].get("finalizers") or []), CLEANUP]
+    metadata = {**marked["metadata"], "deletionTimestamp": seconds_text(now), "finalizers": finalizers}
+    return {**marked, "metadata": metadata}
+
+
+def emptying(definition: Json, now: datetime) -> Json:
+    """A definition whose objects are being deleted."""
+    told = "CustomResource deletion is in progress"
+    return _with(definition, now, TERMINATING, "True", "InstanceDeletionInProgress", told)
+
+
+def emptied(definition: Json) -> Json:
+    """A definition whose objects are gone: it may go too."""
+    left = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]
+    metadata = {name: value for name, value in definition["metadata"].items() if name != "finalizers"}
+    return {**definition, "metadata": {**metadata, **({"finalizers": left} if left else {})}}
+
+
+def _condition(definition: Mapping[str, Any], kind: str) -> Json:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == kind), {})
+
+
+def _with(definition: Json, now: datetime, kind: str, state: str, reason: str, message: str) -> Json:
+    """The definition with a condition set; its time is that of the last change of state."""
+    before = _condition(definition, kind)
+    since = before["lastTransitionTime"] if before.get("status") == state else seconds_text(now)
+    condition = {
+        "type": kind,
+        "status": state,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }
+    status = definition.get("status") or {}
+    old = status.get("conditions") or []
+    kept = [condition if each["type"] == kind else each for each in old]
+    conditions = kept if before else [*kept, condition]
+    return {**definition, "status": {**status, "conditions": conditions}}

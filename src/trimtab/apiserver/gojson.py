@@ -1,0 +1,169 @@
+"""JSON bodies, read as the server reads them: what is wrong with one is said in Go's words. Pure.
+
+Good bodies are read by msgspec; only those it refuses are walked again, slowly, to find the words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+_SPACE = " \t\r\n"
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+DEEPEST = 10_000
+
+
+class BadJson(ValueError):
+    """A body that is no JSON; the words are Go's."""
+
+
+def decoded(body: bytes) -> Any:
+    """The value in a body."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        text = body.decode(errors="replace")
+        _Scanner(text).check()
+        return _lenient(text)
+
+
+def _lenient(text: str) -> Any:
+    """What Go accepts and msgspec does not: bytes that are no UTF-8, and great depth up to a point."""
+    try:
+        return msgspec.json.decode(text.encode(errors="replace"))
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise BadJson("exceeded max depth") from exc
+
+
+class _Scanner:
+    """Walks JSON until something is wrong."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._open: list[str] = []
+
+    def check(self) -> None:
+        """Raise for the first thing that is wrong."""
+        self._value("looking for beginning of value")
+        while self._open:
+            self._inside()
+        self._skip()
+        if self._at < len(self._text):
+            raise self._unexpected("after top-level value")
+
+    def _inside(self) -> None:
+        """Go on after a value, inside an object or a list."""
+        closing = self._open[-1]
+        char = self._next()
+        if char == closing:
+            self._open.pop()
+            self._at += 1
+        elif char == ",":
+            self._at += 1
+            if closing == "}":
+                self._key("looking for beginning of object key string")
+            else:
+                self._value("looking for beginning of value")
+        else:
+            raise self._unexpected("after object key:value pair" if closing == "}" else "after array element")
+
+    def _value(self, looking: str) -> None:
+        char = self._next()
+        if char == "{":
+            self._begin("}")
+            if self._next() != "}":
+                self._key("looking for beginning of object key string")
+        elif char == "[":
+            self._begin("]")
+            if self._next() != "]":
+                self._value("looking for beginning of value")
+        elif char == '"':
+            self._string()
+        elif char in "-0123456789":
+            self._number()
+        elif char in "tfn":
+            self._word({"t": "true", "f": "false", "n": "null"}[char])
+        else:
+            raise self._unexpected(looking)
+
+    def _begin(self, closing: str) -> None:
+        self._open.append(closing)
+        self._at += 1
+        if len(self._open) > DEEPEST:
+            raise BadJson("exceeded max depth")
+
+    def _key(self, looking: str) -> None:
+        if self._next() != '"':
+            raise self._unexpected(looking)
+        self._string()
+        if self._next() != ":":
+            raise self._unexpected("after object key")
+        self._at += 1
+        self._value("looking for beginning of value")
+
+    def _string(self) -> None:
+        self._at += 1
+        while (char := self._char()) != '"':
+            if char < " ":
+                raise self._unexpected("in string literal")
+            self._at += 1
+            if char == "\\":
+                self._escape()
+        self._at += 1
+
+    def _escape(self) -> None:
+        if self._char() == "u":
+            for _ in range(4):
+                self._at += 1
+                if self._char() not in "0123456789abcdefABCDEF":
+                    raise self._unexpected("in \\u hexadecimal character escape")
+        elif self._char() not in 'bfnrt\\/"':
+            raise self._unexpected("in string escape code")
+        self._at += 1
+
+    def _number(self) -> None:
+        found = _NUMBER.match(self._text, self._at)
+        if found is None:
+            self._at += 1
+            raise self._unexpected("in numeric literal")
+        self._at = found.end()
+        rest = self._text[self._at : self._at + 1]
+        if rest == ".":
+            self._at += 1
+            raise self._unexpected("after decimal point in numeric literal")
+        if rest in ("e", "E"):
+            self._at += 1
+            raise self._unexpected("in exponent of numeric literal")
+
+    def _word(self, word: str) -> None:
+        for char in word:
+            if self._char() != char:
+                raise self._unexpected(f"in literal {word} (expecting {_spoken(char)})")
+            self._at += 1
+
+    def _skip(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] in _SPACE:
+            self._at += 1
+
+    def _next(self) -> str:
+        self._skip()
+        return self._char()
+
+    def _char(self) -> str:
+        if self._at >= len(self._text):
+            raise BadJson("unexpected end of JSON input")
+        return self._text[self._at]
+
+    def _unexpected(self, where: str) -> BadJson:
+        return BadJson(f"invalid character {_spoken(self._char())} {where}")
+
+
+def _spoken(char: str) -> str:
+    """A character in quotes, as Go writes it."""
+    special = {"'": "'\\''", '"': "'\"'"}
+    return (
+        special.get(char) or f"'{char.encode('unicode_escape').decode() if not char.isprintable() else char}'"
+    )

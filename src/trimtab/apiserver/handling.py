@@ -1,0 +1,254 @@
+"""HTTP requests to the API in memory, and its answers as HTTP: the same codes, headers and words.
+
+Everything that is decided is decided elsewhere; here bytes come in and go out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from trimtab.apiserver import documents, negotiation
+from trimtab.apiserver.api import APPLY_PATCH, Answer, Api, list_body, partial_list
+from trimtab.apiserver.decoding import JSON, Body, deletion_in, media_type
+from trimtab.apiserver.negotiation import Form, form_of
+from trimtab.apiserver.openapi import swagger
+from trimtab.apiserver.refusing import too_large
+from trimtab.apiserver.requests import (
+    Address,
+    delete_options,
+    list_options,
+    watch_options,
+    write_options,
+)
+from trimtab.apiserver.routes import NoSuchGroup, Route, route
+from trimtab.apiserver.versions import shown
+from trimtab.apiserver.watching import Event, Watch, bookmark_object
+from trimtab.kube.managers import manager_name
+from trimtab.kube.refusals import Refused
+
+LARGEST_BODY = 3 * 1024 * 1024
+LONGEST_WATCH = 1800.0  # seconds, where a client does not say
+BOOKMARK_EVERY = 60.0
+HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+class Handler:
+    """Answers requests from the API in memory."""
+
+    def __init__(self, api: Api, token: str) -> None:
+        self._api = api
+        self._token = f"Bearer {token}"
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        try:
+            return await self._answered(request)
+        except Refused as refused:
+            return _refusal(refused)
+        except NoSuchGroup:
+            return web.Response(status=404, text="404 page not found\n")
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path.rstrip("/") or "/"
+        if path in HEALTH or path.rpartition("/")[0] in HEALTH:
+            return web.Response(text="ok")
+        if path == "/version":
+            return _json(documents.version_facts())
+        self._check_token(request)
+        if path.startswith("/openapi/"):
+            return self._openapi(path)
+        if request.method == "GET" and (found := self._discovery(path, request)) is not None:
+            return found
+        return await self._objects(request)
+
+    def _check_token(self, request: web.BaseRequest) -> None:
+        given = request.headers.get("Authorization", "")
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise Refused(401, "Unauthorized", "Unauthorized")
+
+    # -- documents ----------------------------------------------------------------------------------------
+
+    def _discovery(self, path: str, request: web.BaseRequest) -> web.Response | None:
+        if path in ("/api", "/apis") and negotiation.is_aggregated(request.headers.get("Accept", "")):
+            found = documents.aggregated(self._api.catalog, core=path == "/api")
+            return web.Response(
+                body=msgspec.json.encode(found), headers={"Content-Type": documents.AGGREGATED}
+            )
+        document = documents.found_document(self._api.catalog, path)
+        return _json(document) if document is not None else None
+
+    def _openapi(self, path: str) -> web.Response:
+        if path == "/openapi/v2":
+            return _json(swagger(self._api.catalog))
+        if path == "/openapi/v3":
+            return _json(documents.schema_index(self._api.catalog))
+        parts = path.removeprefix("/openapi/v3/").split("/")
+        document = documents.group_version_document(self._api.catalog, "/".join(parts[1:]))
+        if document is None:
+            return web.Response(status=404)
+        return web.Response(body=document, content_type=JSON)
+
+    # -- objects ------------------------------------------------------------------------------------------
+
+    async def _objects(self, request: web.BaseRequest) -> web.StreamResponse:
+        query = request.query
+        watch = query.get("watch", "false").lower() not in ("false", "0", "")
+        found = route(self._api.catalog, request.method, request.raw_path.partition("?")[0], watch=watch)
+        form = form_of(request.headers.get("Accept", ""))
+        if found.verb == "watch":
+            return await self._watch(request, found.address, form)
+        body = await _body(request) if request.method in ("POST", "PUT", "PATCH", "DELETE") else b""
+        return self._answer(request, found, form, body)
+
+    def _answer(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
+        address, query = found.address, request.query
+        match found.verb:
+            case "get":
+                return _object(self._api.get(address, query.get("resourceVersion", "")), form)
+            case "list":
+                return self._list(address, query, form)
+            case "delete":
+                options = delete_options(query, deletion_in(body))
+                return _object(self._api.delete(address, options), form)
+            case "deletecollection":
+                options = delete_options(query, deletion_in(body))
+                listed, warnings = self._api.delete_collection(address, list_options(query), options)
+                return _written(list_body(listed, address.served), form, 200, warnings)
+            case _:
+                return self._write(request, found, form, body)
+
+    def _write(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
+        media = media_type(request.headers.get("Content-Type", "") or JSON)
+        query = request.query
+        manager = manager_name(query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
+        apply = found.verb == "patch" and media == APPLY_PATCH
+        options = write_options(OPTION_KINDS[found.verb], query, manager, apply=apply)
+        write = {"create": self._api.create, "update": self._api.update, "patch": self._api.patch}[found.verb]
+        return _object(write(found.address, Body(body, media), options), form)
+
+    def _list(self, address: Address, query: Mapping[str, str], form: Form) -> web.Response:
+        listed = self._api.list(address, list_options(query))
+        if form.partial:
+            return _written(partial_list(listed, address.served), form, 200, ())
+        return _written(list_body(listed, address.served), form, 200, ())
+
+    # -- watching -----------------------------------------------------------------------------------------
+
+    async def _watch(self, request: web.BaseRequest, address: Address, form: Form) -> web.StreamResponse:
+        query = dict(request.query)
+        if address.name:
+            selector = f"metadata.name={address.name}"
+            query["fieldSelector"] = ",".join(filter(None, (query.get("fieldSelector"), selector)))
+        options = watch_options(query)
+        watch = self._api.watch(address, options)
+        try:
+            response = web.StreamResponse(headers={"Content-Type": JSON})
+            response.enable_chunked_encoding()
+            await response.prepare(request)
+            seconds = options.timeout or LONGEST_WATCH
+            await _told(response, watch, address, form, seconds=seconds, bookmarks=options.bookmarks)
+            await response.write_eof()
+        finally:
+            watch.close()
+        return response
+
+
+async def _told(
+    response: web.StreamResponse,
+    watch: Watch,
+    address: Address,
+    form: Form,
+    *,
+    seconds: float,
+    bookmarks: bool,
+) -> None:
+    """Tell what happens until the time is over, the client is gone, or history is."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    due = loop.time() + BOOKMARK_EVERY
+    try:
+        while True:
+            frames = [_frame(event, address, form) for event in watch.pending()]
+            if frames:
+                await response.write(b"".join(frames))
+            if loop.time() >= end:
+                return
+            if not await _changed(watch, min(end, due if bookmarks else end)) and bookmarks:
+                due = loop.time() + BOOKMARK_EVERY
+                await response.write(_frame(watch.bookmark(), address, form))
+    except Refused as refused:
+        await response.write(b'{"type":"ERROR","object":' + msgspec.json.encode(refused.status()) + b"}\n")
+    except ConnectionResetError:
+        return
+
+
+async def _changed(watch: Watch, until: float) -> bool:
+    try:
+        async with asyncio.timeout_at(until):
+            await watch.changed()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _frame(event: Event, address: Address, form: Form) -> bytes:
+    entry = event.entry
+    body = shown(entry, address.served) if entry is not None else bookmark_object(event, address.served)
+    if form.partial:
+        body = negotiation.partial(body)
+    return b'{"type":"' + event.type.encode() + b'","object":' + body + b"}\n"
+
+
+# -- bytes ------------------------------------------------------------------------------------------------
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The body, unless it is larger than the server takes."""
+    parts, size = [], 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > LARGEST_BODY:
+            raise too_large(LARGEST_BODY)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _object(answer: Answer, form: Form) -> web.Response:
+    body = negotiation.partial(answer.body) if form.partial else answer.body
+    return _written(body, form, answer.code, answer.warnings)
+
+
+def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> web.Response:
+    if form.media == negotiation.YAML:
+        body = negotiation.in_yaml(body)
+    response = web.Response(status=code, body=body, headers={"Content-Type": form.media})
+    for text in warnings:
+        response.headers.add("Warning", f"299 - {_quoted(text)}")
+    return response
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _json(value: Mapping[str, Any]) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), headers={"Content-Type": JSON})
+
+
+def _refusal(refused: Refused) -> web.Response:
+    status = refused.status()
+    response = web.Response(
+        status=refused.code, body=msgspec.json.encode(status), headers={"Content-Type": JSON}
+    )
+    after = (status.get("details") or {}).get("retryAfterSeconds")
+    if after:
+        response.headers["Retry-After"] = str(after)
+    return response

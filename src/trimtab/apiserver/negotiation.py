@@ -1,0 +1,99 @@
+"""Which form of an answer a client asks for, and answers in that form. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from trimtab.kube.refusals import Refused
+
+JSON, YAML = "application/json", "application/yaml"
+PARTIAL = "PartialObjectMetadata"
+_AVAILABLE = (
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, "
+    "application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+
+class Form(Struct, frozen=True):
+    """How an answer is written: as what media type, and whether of metadata alone."""
+
+    media: str = JSON
+    partial: bool = False
+
+
+class Wanted(Struct, frozen=True):
+    """One of the media types that a client accepts."""
+
+    media: str
+    parameters: dict[str, str]
+
+
+def wanted(accept: str) -> Iterator[Wanted]:
+    """What an Accept header asks for, in its order."""
+    for part in accept.split(","):
+        media, *parameters = (word.strip() for word in part.split(";"))
+        named = (word.partition("=") for word in parameters)
+        yield Wanted(media.lower(), {name.strip(): value.strip() for name, _, value in named})
+
+
+def form_of(accept: str) -> Form:
+    """The form to answer in; Tables are not made here, so clients that accept them get the objects."""
+    refused = False
+    for each in wanted(accept or JSON):
+        media = JSON if each.media in ("*/*", "application/*", JSON) else each.media
+        if media not in (JSON, YAML):
+            continue
+        shape = each.parameters.get("as", "")
+        if shape in (PARTIAL, f"{PARTIAL}List") and each.parameters.get("g") == "meta.k8s.io":
+            return Form(media, partial=True)
+        if not shape or shape == "Table":
+            if shape and _has_plain(accept):
+                continue
+            return Form(media)
+        refused = True
+    raise _not_acceptable(transformed=refused)
+
+
+def _has_plain(accept: str) -> bool:
+    return any("as" not in each.parameters for each in wanted(accept))
+
+
+def _not_acceptable(*, transformed: bool) -> Refused:
+    if transformed:
+        told = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        return Refused(406, "NotAcceptable", f"only the following media types are accepted: {told}")
+    message = f"406: Not Acceptable\n\nAvailable representations: {_AVAILABLE}"
+    return Refused(406, "NotAcceptable", message, details={})
+
+
+class _Head(Struct, frozen=True):
+    metadata: Raw = Raw(b"{}")
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def partial(body: bytes) -> bytes:
+    """An object's metadata alone."""
+    start = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+    return start + bytes(_head.decode(body).metadata) + b"}"
+
+
+def is_aggregated(accept: str) -> bool:
+    """Whether a client would rather have all of discovery in one document."""
+    for each in wanted(accept):
+        if each.media == JSON:
+            return each.parameters.get("as") == "APIGroupDiscoveryList" and each.parameters.get("v") == "v2"
+    return False
+
+
+def in_yaml(body: bytes) -> bytes:
+    """The same answer, written as YAML."""
+    from trimtab.resources.yaml import dump
+
+    value: Any = msgspec.json.decode(body)
+    return dump(value).encode()

@@ -1,0 +1,185 @@
+"""OpenAPI v3 documents of group versions, as kubectl reads them: schemas in full, paths in outline. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from trimtab.apiserver.catalog import Served
+from trimtab.kube.kinds import built_in, descriptions
+from trimtab.kube.schema import OBJECT_META
+
+Json = dict[str, Any]
+OURS = ("x-go", "x-default", "x-go-struct")  # what our data adds to the server's words
+LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
+WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
+PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+def document(many: Iterable[Served]) -> Json:
+    """The document of one group version."""
+    kinds = list(many)
+    schemas: Json = {}
+    for served in kinds:
+        if served.custom:
+            schemas |= _custom_schemas(served)
+        elif served.schema.model:
+            _collect(served.schema.model, schemas)
+            _collect_list(served, schemas)
+    paths: Json = {}
+    for served in kinds:
+        paths |= dict(_paths(served))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": built_in().kubernetes},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+# -- schemas ----------------------------------------------------------------------------------------------
+
+
+def _collect_list(served: Served, schemas: Json) -> None:
+    model = built_in().models.get((served.group, served.version, served.list_kind))
+    if model:
+        _collect(model, schemas)
+
+
+def _collect(model: str, schemas: Json) -> None:
+    """Add a type, and all that it refers to."""
+    waiting = [model]
+    while waiting:
+        name = waiting.pop()
+        if name in schemas or name not in built_in().types:
+            continue
+        schemas[name] = _type(name)
+        waiting.extend(_references(built_in().types[name]))
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].rpartition("/")[2]
+        for name, value in node.items():
+            if name not in OURS:
+                yield from _references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _references(value)
+
+
+def _type(name: str) -> Json:
+    """A type in the server's words, with what its fields are for."""
+    words = descriptions().get(name, {})
+    raw: Json = _plain(built_in().types[name])
+    if words.get(""):
+        raw["description"] = words[""]
+    for field, node in raw.get("properties", {}).items():
+        if words.get(field):
+            node["description"] = words[field]
+    return raw
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {
+            name: f"#/components/schemas/{value}" if name == "$ref" and "/" not in value else _plain(value)
+            for name, value in node.items()
+            if name not in OURS
+        }
+    return [_plain(each) for each in node] if isinstance(node, list) else node
+
+
+def _custom_schemas(served: Served) -> Json:
+    """The schemas of a custom resource and of its list."""
+    schemas: Json = {}
+    _collect(OBJECT_META, schemas)
+    _collect(LIST_META, schemas)
+    name = ".".join((*reversed(served.group.split(".")), served.version, served.kind))
+    kind = {"group": served.group, "kind": served.kind, "version": served.version}
+    schemas[name] = {**_plain(served.schema.rules), "x-kubernetes-group-version-kind": [kind]}
+    items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": f"#/components/schemas/{LIST_META}"},
+        "items": items,
+    }
+    listed = {"type": "object", "required": ["items"], "properties": properties}
+    schemas[f"{name}List"] = {
+        **listed,
+        "x-kubernetes-group-version-kind": [{**kind, "kind": served.list_kind}],
+    }
+    return schemas
+
+
+# -- paths ------------------------------------------------------------------------------------------------
+
+
+def _paths(served: Served) -> Iterator[tuple[str, Json]]:
+    root = f"/apis/{served.api_version}" if served.group else f"/api/{served.version}"
+    base = (
+        f"{root}/namespaces/{{namespace}}/{served.plural}" if served.namespaced else f"{root}/{served.plural}"
+    )
+    kind = {"group": served.group, "kind": served.kind, "version": served.version}
+    collection = {"get": "list", "post": "create", "delete": "deletecollection"}
+    yield base, dict(_operations(served, kind, collection, served.verbs))
+    single = {"get": "get", "put": "update", "patch": "patch", "delete": "delete"}
+    yield f"{base}/{{name}}", dict(_operations(served, kind, single, served.verbs))
+    for part in served.subresources:
+        own = {
+            "group": part.group or served.group,
+            "kind": part.kind,
+            "version": part.version or served.version,
+        }
+        yield f"{base}/{{name}}/{part.name}", dict(_operations(served, own, single, part.verbs))
+
+
+def _operations(
+    served: Served, kind: Mapping[str, str], methods: Mapping[str, str], verbs: Iterable[str]
+) -> Iterator[tuple[str, Json]]:
+    for method, verb in methods.items():
+        if verb not in verbs:
+            continue
+        operation: Json = {"x-kubernetes-action": method, "x-kubernetes-group-version-kind": kind}
+        if method in ("post", "put", "patch"):
+            names = (*WRITE_PARAMETERS, *(("force",) if method == "patch" else ()))
+            operation["parameters"] = [
+                {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+                for name in names
+            ]
+        if method == "patch":
+            patches = PATCHES if served.custom else (*PATCHES, STRATEGIC)
+            operation["requestBody"] = {"content": {media: {} for media in patches}}
+        operation["responses"] = {"200": {"description": "OK"}}
+        yield method, operation
+
+
+def swagger(catalog: Iterable[Served]) -> Json:
+    """The OpenAPI v2 document of everything, for clients of old: schemas alone."""
+    schemas: Json = {}
+    for served in catalog:
+        if served.custom:
+            schemas |= _custom_schemas(served)
+        elif served.schema.model:
+            _collect(served.schema.model, schemas)
+            _collect_list(served, schemas)
+    release = {"title": "Kubernetes", "version": built_in().kubernetes}
+    return {"swagger": "2.0", "info": release, "paths": {}, "definitions": _with_v2_references(schemas)}
+
+
+def _with_v2_references(node: Any) -> Any:
+    if isinstance(node, dict):
+        parts = node.get("allOf")
+        if isinstance(parts, list) and len(parts) == 1 and "$ref" in parts[0]:
+            rest = {name: value for name, value in node.items() if name not in ("allOf", "default")}
+            return _with_v2_references({**rest, **parts[0]})
+        return {
+            name: value.replace("#/components/schemas/", "#/definitions/")
+            if name == "$ref"
+            else _with_v2_references(value)
+            for name, value in node.items()
+        }
+    return [_with_v2_references(each) for each in node] if isinstance(node, list) else node

@@ -1,0 +1,268 @@
+"""Requests as values: what is addressed, and with which options. Pure.
+
+Options are read from query parameters and refused in the server's words. Those who ask in process build the
+same values themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.refusing import invalid_options
+from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.refusals import Cause, Refused, bad_request
+
+LONGEST_MANAGER = 128
+VALIDATIONS = ("Ignore", "Strict", "Warn")
+POLICIES = ("Foreground", "Background", "Orphan")
+Query = Mapping[str, str]
+
+
+class Address(Struct, frozen=True, kw_only=True):
+    """What a request is about: a collection, an object, or a part of an object."""
+
+    served: Served
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def key(self) -> str:
+        """Where the object lies in its collection."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def prefix(self) -> str:
+        """How the keys of the collection begin."""
+        return f"{self.namespace}/" if self.namespace else ""
+
+
+class WriteOptions(Struct, frozen=True, kw_only=True):
+    """In whose name, how strictly, and whether for real."""
+
+    manager: str
+    dry_run: bool = False
+    validation: str = "Warn"
+    force: bool = False
+
+
+class ListOptions(Struct, frozen=True, kw_only=True):
+    """Which objects, of which version, and how many at a time."""
+
+    labels: str = ""
+    fields: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    version: str = ""
+    match: str = ""
+
+
+class WatchOptions(Struct, frozen=True, kw_only=True):
+    """Which changes, since when, and for how long."""
+
+    labels: str = ""
+    fields: str = ""
+    since: str = ""
+    match: str = ""
+    bookmarks: bool = False
+    initial: bool | None = None
+    timeout: float | None = None
+
+
+class DeleteOptions(Struct, frozen=True, kw_only=True):
+    """How to delete, and on which conditions."""
+
+    policy: str = ""
+    orphan: bool | None = None
+    grace: int | None = None
+    uid: str | None = None
+    version: str | None = None
+    dry_run: bool = False
+
+
+# -- reading them -----------------------------------------------------------------------------------------
+
+
+def write_options(kind: str, query: Query, manager: str, *, apply: bool = False) -> WriteOptions:
+    """The options of a create, an update or a patch; `kind` names them in refusals."""
+    causes = [
+        *_dry_run_causes(_list(query.get("dryRun"))),
+        *_manager_causes(query.get("fieldManager", ""), needed=apply),
+        *_validation_causes(query.get("fieldValidation", "")),
+    ]
+    force = _boolean(query.get("force"))
+    if "force" in query and kind == "PatchOptions" and not apply:
+        causes.append(
+            _cause("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")
+        )
+    if causes:
+        raise invalid_options(kind, *causes)
+    return WriteOptions(
+        manager=manager,
+        dry_run="dryRun" in query,
+        validation=query.get("fieldValidation") or "Warn",
+        force=force,
+    )
+
+
+def _manager_causes(manager: str, *, needed: bool) -> Iterator[Cause]:
+    if needed and not manager:
+        yield _cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
+    if len(manager.encode()) > LONGEST_MANAGER:
+        told = f"Too long: may not be more than {LONGEST_MANAGER} bytes"
+        yield _cause("FieldValueTooLong", told, "fieldManager")
+    for place, char in enumerate(manager):
+        if not char.isprintable():
+            where = f"invalid character {quoted(char)[1:-1]} (at position {place})"
+            told = f"Invalid value: {quoted(manager)}: {where}"
+            yield _cause("FieldValueInvalid", told, "fieldManager")
+
+
+def _validation_causes(text: str) -> Iterator[Cause]:
+    if text and text not in VALIDATIONS:
+        allowed = ", ".join(map(quoted, ("", *VALIDATIONS)))
+        told = f"Unsupported value: {quoted(text)}: supported values: {allowed}"
+        yield _cause("FieldValueNotSupported", told, "fieldValidation")
+
+
+def _dry_run_causes(given: list[str]) -> Iterator[Cause]:
+    if any(each != "All" for each in given):
+        told = f'Unsupported value: {to_json(given)}: supported values: "All"'
+        yield _cause("FieldValueNotSupported", told, "dryRun")
+
+
+def list_options(query: Query) -> ListOptions:
+    """The options of a list."""
+    options = ListOptions(
+        labels=query.get("labelSelector", ""),
+        fields=query.get("fieldSelector", ""),
+        limit=max(_integer(query.get("limit")) or 0, 0),
+        continue_token=query.get("continue", ""),
+        version=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+    )
+    _check_match(options)
+    return options
+
+
+def _check_match(options: ListOptions) -> None:
+    if not options.match:
+        return
+    if not options.version:
+        told = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
+    if options.continue_token:
+        told = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
+    if options.match not in ("Exact", "NotOlderThan"):
+        told = f'Unsupported value: {quoted(options.match)}: supported values: "Exact", "NotOlderThan", ""'
+        raise invalid_options("ListOptions", _cause("FieldValueNotSupported", told, "resourceVersionMatch"))
+    if options.match == "Exact" and options.version == "0":
+        told = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
+
+
+def watch_options(query: Query) -> WatchOptions:
+    """The options of a watch."""
+    given = query.get("sendInitialEvents")
+    timeout = _integer(query.get("timeoutSeconds"))
+    options = WatchOptions(
+        labels=query.get("labelSelector", ""),
+        fields=query.get("fieldSelector", ""),
+        since=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+        bookmarks=_boolean(query.get("allowWatchBookmarks")),
+        initial=None if given is None else _boolean(given),
+        timeout=float(timeout) if timeout else None,
+    )
+    _check_initial(options)
+    return options
+
+
+def _check_initial(options: WatchOptions) -> None:
+    field = "resourceVersionMatch"
+    if options.initial is None and options.match:
+        told = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, field))
+    if options.initial is None:
+        return
+    causes = []
+    if options.match != "NotOlderThan":
+        told = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(_cause("FieldValueForbidden", told, field))
+        if options.match:
+            told = f'Unsupported value: {quoted(options.match)}: supported values: "NotOlderThan"'
+            causes.append(_cause("FieldValueNotSupported", told, field))
+    if not options.bookmarks and options.initial:
+        told = "Forbidden: sendInitialEvents requires allowWatchBookmarks"
+        causes.append(_cause("FieldValueForbidden", told, "allowWatchBookmarks"))
+    if causes:
+        raise invalid_options("ListOptions", *causes)
+
+
+def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
+    """The options of a deletion: those of the body, or else those of the query."""
+    given = dict(body) if body else _from_query(query)
+    policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
+    causes = []
+    if orphan is not None and policy is not None:
+        told = f"Invalid value: {quoted(policy)}: orphanDependents and deletionPropagation cannot be both set"
+        causes.append(_cause("FieldValueInvalid", told, "propagationPolicy"))
+    elif policy is not None and policy not in POLICIES:
+        allowed = ", ".join(map(quoted, (*POLICIES, "nil")))
+        told = f"Unsupported value: {quoted(policy)}: supported values: {allowed}"
+        causes.append(_cause("FieldValueNotSupported", told, "propagationPolicy"))
+    causes += _dry_run_causes(given.get("dryRun") or [])
+    if causes:
+        raise invalid_options("DeleteOptions", *causes)
+    preconditions = given.get("preconditions") or {}
+    return DeleteOptions(
+        policy=policy or "",
+        orphan=orphan,
+        grace=given.get("gracePeriodSeconds"),
+        uid=preconditions.get("uid"),
+        version=preconditions.get("resourceVersion"),
+        dry_run=bool(given.get("dryRun")),
+    )
+
+
+def _from_query(query: Query) -> dict[str, Any]:
+    found: dict[str, Any] = {"dryRun": _list(query.get("dryRun"))}
+    if "propagationPolicy" in query:
+        found["propagationPolicy"] = query["propagationPolicy"]
+    if "gracePeriodSeconds" in query:
+        found["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
+    if "orphanDependents" in query:
+        found["orphanDependents"] = _boolean(query["orphanDependents"])
+    return found
+
+
+def _list(text: str | None) -> list[str]:
+    return [] if text is None else [text]
+
+
+def _boolean(text: str | None) -> bool:
+    """How the server reads a flag: whatever is not plainly false is true."""
+    return text is not None and text.lower() not in ("false", "0")
+
+
+def _integer(text: str | None) -> int | None:
+    if text is None or text == "":
+        return None
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise not_a_number("ParseInt", text)
+    return int(text)
+
+
+def not_a_number(function: str, text: str) -> Refused:
+    """A text that Go cannot read as a number."""
+    return bad_request(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
+
+
+def _cause(reason: str, message: str, field: str) -> Cause:
+    return Cause(reason=reason, message=message, field=field)

@@ -1,0 +1,88 @@
+"""Where a path leads: to an object, a collection, a part of an object, or nowhere. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from trimtab.apiserver.catalog import Catalog
+from trimtab.apiserver.refusing import method_not_allowed, no_such_path
+from trimtab.apiserver.requests import Address
+
+COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "POST": "create"}
+
+
+class Route(Struct, frozen=True):
+    """A request for objects: what is addressed, and the verb."""
+
+    address: Address
+    verb: str
+
+
+class NoSuchGroup(Exception):
+    """A path outside of every group that is served."""
+
+
+def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> Route:
+    """Where a request for objects leads; refused in the server's words if nowhere."""
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    group, version, rest = _split(parts)
+    if rest[:1] == ["watch"]:
+        rest, watch = rest[1:], True
+    namespace, rest = _namespaced(catalog, group, version, rest)
+    served = catalog.find(group, version, rest[0]) if rest else None
+    if served is None or (namespace and not served.namespaced) or len(rest) > 3:
+        raise _nowhere(catalog, group, version)
+    name, subresource = [*rest[1:], "", ""][:2]
+    if served.namespaced and not namespace and name:
+        raise _nowhere(catalog, group, version)
+    address = Address(served=served, namespace=namespace, name=name, subresource=subresource)
+    return Route(address, _verb(address, method, watch=watch))
+
+
+def _split(parts: list[str]) -> tuple[str, str, list[str]]:
+    match parts:
+        case ["api", version, *rest]:
+            return "", version, rest
+        case ["apis", group, version, *rest]:
+            return group, version, rest
+        case _:
+            raise NoSuchGroup
+
+
+def _namespaced(catalog: Catalog, group: str, version: str, rest: list[str]) -> tuple[str, list[str]]:
+    """The namespace of a path, unless the path is about namespaces themselves."""
+    if len(rest) >= 3 and rest[0] == "namespaces":
+        parts = catalog.find(group, version, "namespaces")
+        if parts is None or parts.subresource(rest[2]) is None or len(rest) > 3:
+            return rest[1], rest[2:]
+    return "", rest
+
+
+def _nowhere(catalog: Catalog, group: str, version: str) -> Exception:
+    known: Any = catalog.versions(group)
+    name = f"{group}/{version}" if group else version
+    custom = any(each.custom for each in catalog if each.group == group)
+    if group and (name not in known or custom):
+        return NoSuchGroup()
+    return no_such_path()
+
+
+def _verb(address: Address, method: str, *, watch: bool) -> str:
+    part = address.served.subresource(address.subresource) if address.subresource else None
+    if address.subresource and part is None:
+        raise no_such_path()
+    verbs = part.verbs if part else address.served.verbs
+    verb = (OBJECT_VERBS if address.name else COLLECTION_VERBS).get(method, "")
+    if address.name and method == "POST" and part is None:
+        verb = ""
+    if verb == "deletecollection" and "deletecollection" not in verbs:
+        verb = ""
+    if verb not in verbs:
+        raise method_not_allowed()
+    if verb in ("list", "get") and watch and "watch" in address.served.verbs and part is None:
+        return "watch"
+    return verb

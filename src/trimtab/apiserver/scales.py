@@ -1,0 +1,60 @@
+"""The `scale` part of workloads: how many replicas are wanted, and how many there are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.apiserver.catalog import ScalePaths, Served, field
+from trimtab.kube.refusals import Refused
+from trimtab.kube.selectors import label_selector
+
+Json = dict[str, Any]
+SPEC = ScalePaths(wanted=".spec.replicas", seen=".status.replicas", selector=".spec.selector")
+
+
+def scale_of(manifest: Mapping[str, Any], served: Served) -> Json:
+    """The Scale of an object."""
+    paths = served.scale or SPEC
+    wanted = field(manifest, paths.wanted)
+    if wanted is None and served.custom:
+        raise _without_replicas(paths.wanted)
+    status: Json = {"replicas": field(manifest, paths.seen) or 0}
+    selector = _selector(field(manifest, paths.selector) if paths.selector else None)
+    if selector:
+        status["selector"] = selector
+    metadata = manifest["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in kept if name in metadata},
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": status,
+    }
+
+
+def _without_replicas(path: str) -> Refused:
+    told = f'the spec replicas field "{path}" does not exist'
+    return Refused(
+        500, "InternalError", f"Internal error occurred: {told}", details={"causes": [{"message": told}]}
+    )
+
+
+def _selector(selector: Any) -> str:
+    """A selector as text; controllers of old write theirs as a plain map."""
+    if isinstance(selector, str) or selector is None:
+        return selector or ""
+    plain = not {"matchLabels", "matchExpressions"} & selector.keys()
+    return str(label_selector({"matchLabels": selector} if plain else selector))
+
+
+def scaled(manifest: Json, replicas: int, served: Served) -> Json:
+    """The object with this many replicas wanted."""
+    names = (served.scale or SPEC).wanted.strip(".").split(".")
+    return _set(manifest, names, replicas)
+
+
+def _set(value: Json, names: list[str], replicas: int) -> Json:
+    first, *rest = names
+    return {**value, first: _set(value.get(first) or {}, rest, replicas) if rest else replicas}

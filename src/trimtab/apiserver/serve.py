@@ -1,0 +1,77 @@
+"""The API in memory over HTTPS on loopback, for clients of every kind.
+
+    async with serve(api) as server:
+        print(server.url, server.token)
+
+Whoever holds the token may do everything. The certificate is signed by an authority that is made with it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from msgspec import Struct
+
+from trimtab.apiserver.api import Api
+from trimtab.apiserver.certificates import Credentials, issue
+from trimtab.apiserver.handling import Handler
+
+HOST = "127.0.0.1"
+
+
+class Served(Struct, frozen=True, kw_only=True):
+    """Where a server listens, and what a client needs to be let in."""
+
+    url: str
+    token: str
+    authority: str  # its certificate, as PEM
+
+
+@asynccontextmanager
+async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Served]:
+    """Serve an API for the length of the block; port 0 takes a free one."""
+    token = token or secrets.token_urlsafe(24)
+    credentials = issue(HOST, now=api.clock.now())
+    runner = web.ServerRunner(web.Server(Handler(api, token)), shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, port, ssl_context=_context(credentials))
+        await site.start()
+        number = runner.addresses[0][1]
+        yield Served(url=f"https://{HOST}:{number}", token=token, authority=credentials.authority)
+    finally:
+        await runner.cleanup()
+
+
+def _context(credentials: Credentials) -> ssl.SSLContext:
+    """TLS with this certificate; Python reads keys from files only, so one exists for a moment."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "serving.pem"
+        path.touch(mode=0o600)
+        path.write_text(credentials.key + credentials.certificate)
+        context.load_cert_chain(path)
+    return context
+
+
+def kubeconfig(served: Served, name: str = "trimtab") -> dict[str, object]:
+    """A kubeconfig for this server."""
+    import base64
+
+    authority = base64.b64encode(served.authority.encode()).decode()
+    cluster = {"server": served.url, "certificate-authority-data": authority}
+    context = {"cluster": name, "user": name, "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": {"token": served.token}}],
+        "contexts": [{"name": name, "context": context}],
+        "current-context": name,
+    }

@@ -1,0 +1,165 @@
+"""How kinds differ when they are written and deleted: the rules that no schema tells. Pure.
+
+Everything not named here follows the common rule: an update needs an existing object but no resource version,
+the status is written apart, deletion is immediate and leaves what the object owns to the garbage collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.apiserver.catalog import Served
+from trimtab.kube.apply import Target
+from trimtab.kube.fields import EMPTY, FieldSet, path
+from trimtab.kube.schema import Schema
+from trimtab.kube.typed import same
+
+Json = dict[str, Any]
+
+
+class Strategy(Struct, frozen=True, kw_only=True):
+    """What is special about one kind."""
+
+    creates_on_update: bool = False
+    needs_version: bool = False  # whether an update must say which version it replaces
+    returns_deleted: bool = False  # whether deletion answers with the object rather than with a Status
+    orphans: bool = False  # whether what it owns is left behind unless asked otherwise
+    deletion_warning: str = ""
+    kept_by_status: tuple[str, ...] = ()  # metadata that a write of the status leaves alone
+    counted_metadata: tuple[str, ...] = ()  # metadata whose change counts as a new generation
+
+
+PLAIN = Strategy()
+CUSTOM = Strategy(needs_version=True)
+_CREATES = Strategy(creates_on_update=True)
+_RETURNED = Strategy(returns_deleted=True)
+_VERSIONED = Strategy(needs_version=True)
+_PRESERVED = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+    "them or set propagationPolicy=Orphan to suppress this warning"
+)
+RBAC = "rbac.authorization.k8s.io"
+STRATEGIES: Mapping[tuple[str, str], Strategy] = {
+    ("", "Pod"): Strategy(returns_deleted=True, kept_by_status=("ownerReferences",)),
+    ("apps", "Deployment"): Strategy(kept_by_status=("labels",), counted_metadata=("annotations",)),
+    ("", "ReplicationController"): Strategy(orphans=True),
+    ("batch", "Job"): Strategy(orphans=True, deletion_warning=_PRESERVED),
+    ("", "Service"): Strategy(creates_on_update=True, returns_deleted=True),
+    ("", "Endpoints"): _CREATES,
+    ("", "Event"): _CREATES,
+    ("", "LimitRange"): _CREATES,
+    (RBAC, "Role"): _CREATES,
+    (RBAC, "ClusterRole"): _CREATES,
+    (RBAC, "RoleBinding"): _CREATES,
+    (RBAC, "ClusterRoleBinding"): _CREATES,
+    ("coordination.k8s.io", "Lease"): Strategy(creates_on_update=True, needs_version=True),
+    ("", "Namespace"): _RETURNED,
+    ("", "ServiceAccount"): _RETURNED,
+    ("", "PersistentVolumeClaim"): _RETURNED,
+    ("", "PersistentVolume"): _RETURNED,
+    ("", "ResourceQuota"): _RETURNED,
+    ("storage.k8s.io", "StorageClass"): _RETURNED,
+    ("", "PodTemplate"): _RETURNED,
+    ("storage.k8s.io", "CSIDriver"): _RETURNED,
+    ("storage.k8s.io", "CSINode"): _RETURNED,
+    ("storage.k8s.io", "VolumeAttachment"): _RETURNED,
+    ("policy", "PodDisruptionBudget"): _VERSIONED,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _VERSIONED,
+    ("apiregistration.k8s.io", "APIService"): _VERSIONED,
+}
+
+
+def strategy_of(served: Served) -> Strategy:
+    """What is special about this kind."""
+    return CUSTOM if served.custom else STRATEGIES.get((served.group, served.kind), PLAIN)
+
+
+# -- owners of fields -------------------------------------------------------------------------------------
+
+
+def target_of(served: Served, subresource: str, versions: frozenset[str] | None = None) -> Target:
+    """What server-side apply and the records of owners must know of this kind or subresource."""
+    return Target(
+        shape=served.schema,
+        api_version=served.api_version,
+        kind=served.kind,
+        subresource=subresource,
+        reset=_reset(served, subresource),
+        blank=_blank_object(served),
+        served=versions,
+    )
+
+
+def _reset(served: Served, subresource: str) -> FieldSet:
+    """The fields that an endpoint leaves alone."""
+    if subresource == "status":
+        return _reset_by_status(served)
+    return FieldSet.of(path("status")) if served.has_status else EMPTY
+
+
+def _reset_by_status(served: Served) -> FieldSet:
+    if served.custom:
+        # Everything but the status; of metadata only what the records leave out anyway is not named here.
+        names = [name for name in served.schema.properties if name not in ("status", "apiVersion", "kind")]
+        return FieldSet.of(path("spec"), *(path(name) for name in names))
+    kept = strategy_of(served).kept_by_status
+    return FieldSet.of(path("spec"), *(path("metadata", name) for name in kept))
+
+
+def _blank_object(served: Served) -> Json:
+    """An object of a built-in kind with nothing set, as the server holds it."""
+    if served.custom:
+        return {"apiVersion": served.api_version, "kind": served.kind}
+    return {"apiVersion": served.api_version, "kind": served.kind, **_blank(served.schema, 0)}
+
+
+def _blank(schema: Schema, depth: int) -> Json:
+    found: Json = {}
+    for name, field in schema.fields():
+        if field.is_struct and depth < 8:
+            found[name] = _blank(field, depth + 1)
+        elif field.type in ("array", "object") and field.is_written:
+            found[name] = None
+    return found
+
+
+# -- what an update may touch -----------------------------------------------------------------------------
+
+
+def through_main(new: Json, live: Json, served: Served) -> Json:
+    """An update of the object itself: the status stays as it was."""
+    if not served.has_status:
+        return new
+    left = {name: value for name, value in new.items() if name != "status"}
+    return {**left, "status": live["status"]} if "status" in live else left
+
+
+def through_status(new: Json, live: Json, served: Served) -> Json:
+    """An update of the status: the rest stays as it was."""
+    if served.custom:
+        fields = {name: value for name, value in live.items() if name != "status"}
+        fields["metadata"] = {**live["metadata"], **_managed(new["metadata"])}
+        if "managedFields" not in new["metadata"]:
+            fields["metadata"].pop("managedFields", None)
+        return {**fields, "status": new["status"]} if "status" in new else fields
+    kept = strategy_of(served).kept_by_status
+    metadata = {name: value for name, value in new["metadata"].items() if name not in kept}
+    metadata |= {name: live["metadata"][name] for name in kept if name in live["metadata"]}
+    changed = {name: value for name, value in new.items() if name != "spec"}
+    return {**changed, "metadata": metadata, **({"spec": live["spec"]} if "spec" in live else {})}
+
+
+def _managed(metadata: Json) -> Json:
+    return {name: metadata[name] for name in ("managedFields",) if name in metadata}
+
+
+def is_new_generation(new: Json, live: Json, served: Served) -> bool:
+    """Whether an update changes what somebody has to act upon."""
+    passive = {"metadata", "apiVersion", "kind", *(("status",) if served.has_status else ())}
+    if any(not same(new.get(name), live.get(name)) for name in {*new, *live} if name not in passive):
+        return True
+    counted = strategy_of(served).counted_metadata
+    return any((new["metadata"].get(name) or {}) != (live["metadata"].get(name) or {}) for name in counted)

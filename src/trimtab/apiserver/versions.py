@@ -1,0 +1,110 @@
+"""Objects in the version that is asked for, from the version in which they are kept, and back. Pure.
+
+Custom resources change their `apiVersion` alone (conversion `None`). Of the built-in kinds only two are
+served in more than one version: Events, which two groups show, and HorizontalPodAutoscalers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.store import Entry
+
+Json = dict[str, Any]
+
+#: names of an Event's fields in the core group, and in the group events.k8s.io
+EVENT_FIELDS = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+
+
+def shown(entry: Entry, served: Served) -> bytes:
+    """The JSON of an object in the version that is asked for."""
+    if entry.api_version == served.api_version:
+        head = f'{{"kind":"{served.kind}","apiVersion":"{served.api_version}",'
+        return head.encode() + entry.body[1:]
+    return msgspec.json.encode(manifest_of(entry, served))
+
+
+def shown_in_list(entry: Entry, served: Served) -> bytes:
+    """The same as it stands in lists, where built-in kinds leave out what the list says already."""
+    if served.custom:
+        return shown(entry, served)
+    if entry.api_version == served.api_version:
+        return entry.body
+    manifest = manifest_of(entry, served)
+    return msgspec.json.encode(
+        {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind")}
+    )
+
+
+def manifest_of(entry: Entry, served: Served) -> Json:
+    """The object, decoded, in the version that is asked for."""
+    kept = {"apiVersion": entry.api_version, "kind": served.kind, **entry.decoded()}
+    return converted(kept, served.api_version, served)
+
+
+def to_store(manifest: Json, served: Served) -> Json:
+    """The object in the version in which it is kept."""
+    return converted(manifest, served.stored_as, served)
+
+
+def converted(manifest: Json, api_version: str, served: Served) -> Json:
+    """The object in another version of its kind."""
+    before = manifest["apiVersion"]
+    if before == api_version:
+        return manifest
+    convert = CONVERSIONS.get((before, api_version)) if not served.custom else None
+    changed = convert(manifest) if convert else manifest
+    return {**changed, "apiVersion": api_version}
+
+
+def _events_from_core(event: Json) -> Json:
+    return {EVENT_FIELDS.get(name, name): value for name, value in event.items()}
+
+
+def _core_from_events(event: Json) -> Json:
+    names = {new: old for old, new in EVENT_FIELDS.items()}
+    return {names.get(name, name): value for name, value in event.items()}
+
+
+def _v1_from_v2(autoscaler: Json) -> Json:
+    """The first processor metric has a field of its own in v1; others are not shown by it."""
+    spec = {name: value for name, value in autoscaler["spec"].items() if name not in ("metrics", "behavior")}
+    for metric in autoscaler["spec"].get("metrics") or ():
+        target = (metric.get("resource") or {}).get("target") or {}
+        is_cpu = metric.get("type") == "Resource" and metric["resource"].get("name") == "cpu"
+        if is_cpu and "averageUtilization" in target:
+            spec["targetCPUUtilizationPercentage"] = target["averageUtilization"]
+    status = autoscaler.get("status") or {}
+    kept = {name: value for name, value in status.items() if name not in ("conditions", "currentMetrics")}
+    return {**autoscaler, "spec": spec, "status": {"currentReplicas": 0, "desiredReplicas": 0, **kept}}
+
+
+def _v2_from_v1(autoscaler: Json) -> Json:
+    spec = {n: v for n, v in autoscaler["spec"].items() if n != "targetCPUUtilizationPercentage"}
+    percentage = autoscaler["spec"].get("targetCPUUtilizationPercentage")
+    if percentage is not None:
+        target = {"type": "Utilization", "averageUtilization": percentage}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    status = {"currentMetrics": None, **(autoscaler.get("status") or {})}
+    status.pop("currentCPUUtilizationPercentage", None)
+    return {**autoscaler, "spec": spec, "status": status}
+
+
+CONVERSIONS: Mapping[tuple[str, str], Callable[[Json], Json]] = {
+    ("v1", "events.k8s.io/v1"): _events_from_core,
+    ("events.k8s.io/v1", "v1"): _core_from_events,
+    ("autoscaling/v2", "autoscaling/v1"): _v1_from_v2,
+    ("autoscaling/v1", "autoscaling/v2"): _v2_from_v1,
+}

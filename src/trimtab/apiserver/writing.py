@@ -1,0 +1,127 @@
+"""What becomes of an object when it is created or changed: the steps between a body and what is kept. Pure.
+
+new_object        a created object: named, stamped, its owners recorded
+changed_object    what an update makes of the live object
+patched           the object that a patch describes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.refusing import conflict, invalid, modified
+from trimtab.apiserver.requests import Address
+from trimtab.apiserver.strategies import (
+    is_new_generation,
+    strategy_of,
+    target_of,
+    through_main,
+    through_status,
+)
+from trimtab.kube.apply import created as with_first_owners
+from trimtab.kube.apply import updated as with_owners
+from trimtab.kube.creation import created, resets_status
+from trimtab.kube.defaults import defaulted
+from trimtab.kube.gotext import quoted
+from trimtab.kube.refusals import Cause, Refused
+
+Json = dict[str, Any]
+SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+def new_object(
+    manifest: Json, served: Served, *, manager: str | None, versions: frozenset[str], uid: str, now: datetime
+) -> Json:
+    """A created object; without a manager the owners that it names are kept (it was applied)."""
+    filled = defaulted(manifest, served.schema)
+    if manager is not None:
+        target = target_of(served, "", versions)
+        filled = with_first_owners(filled, target, manager=manager, now=now)
+    return created(
+        filled,
+        served.schema,
+        uid=uid,
+        now=now,
+        resets_status=resets_status(served.kind, has_status_subresource=served.has_status),
+        counts_generation=served.counts_generation,
+    )
+
+
+def changed_object(
+    manifest: Json,
+    live: Json,
+    address: Address,
+    *,
+    manager: str | None,
+    versions: frozenset[str],
+    now: datetime,
+) -> Json:
+    """What an update leaves; without a manager the owners that it names are kept (it was applied)."""
+    served = address.served
+    new = defaulted(_identified(manifest, live), served.schema)
+    if manager is not None:
+        target = target_of(served, address.subresource, versions)
+        new = with_owners(live, new, target, manager=manager, now=now)
+    new = _identified(new, live)
+    through = through_status if address.subresource == "status" else through_main
+    return _counted(through(new, live, served), live, served)
+
+
+def _identified(manifest: Json, live: Json) -> Json:
+    """The object with what only the server sets, where the request leaves it out."""
+    metadata, before = dict(manifest["metadata"]), live["metadata"]
+    for name in SYSTEM_FIELDS:
+        if name in before and not metadata.get(name):
+            metadata[name] = before[name]
+    for name in ("generation", "creationTimestamp"):
+        metadata.pop(name, None)
+        if name in before:
+            metadata[name] = before[name]
+    metadata["resourceVersion"] = before["resourceVersion"]
+    return {**manifest, "metadata": metadata}
+
+
+def _counted(new: Json, live: Json, served: Served) -> Json:
+    if not served.counts_generation or not is_new_generation(new, live, served):
+        return new
+    generation = live["metadata"].get("generation", 0) + 1
+    return {**new, "metadata": {**new["metadata"], "generation": generation}}
+
+
+# -- conditions -------------------------------------------------------------------------------------------
+
+
+def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: bool = False) -> None:
+    """Refuse a write that expects another version, or another object, than the live one."""
+    served, metadata = address.served, manifest["metadata"]
+    version, uid = metadata.get("resourceVersion") or "", metadata.get("uid")
+    if version and not (version.isascii() and version.isdigit()):
+        raise Refused(500, "", f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax")
+    if uid and uid != live["metadata"]["uid"]:
+        raise conflict(served.group, served.plural, address.name, _other_uid(uid, live, address))
+    if not version and not patch and strategy_of(served).needs_version:
+        told = "Invalid value: 0: must be specified for an update"
+        cause = Cause(reason="FieldValueInvalid", message=told, field="metadata.resourceVersion")
+        raise invalid(served.group, served.plural, address.name, [cause])
+    if version and version != "0" and version != live["metadata"]["resourceVersion"]:
+        raise modified(served.group, served.plural, address.name)
+
+
+def _other_uid(uid: str, live: Json, address: Address) -> str:
+    served = address.served
+    folder = f"{served.group}/{served.plural}" if served.custom else served.plural
+    place = "/".join(part for part in ("/registry", folder, address.namespace, address.name) if part)
+    told = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: {told}"
+    )
+
+
+def is_unchanged(new: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+    """Whether a write changes nothing, so that no new version comes of it."""
+    return msgspec.json.encode(new, order="sorted") == msgspec.json.encode(live, order="sorted")

@@ -1,0 +1,127 @@
+"""How Go prints values: the API server's messages and annotations carry this spelling.
+
+Only JSON values occur (null, booleans, numbers, strings, lists, maps). Pure; not a general formatter.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+_SHORT_ESCAPES = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+_HTML_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def quoted(text: str) -> str:
+    """A string as `%q` prints it."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[char]
+    if char.isprintable():
+        return char
+    point = ord(char)
+    if point < 0x80:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def plain(value: Any) -> str:
+    """A value as `%v` prints it."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _number(value)
+        case dict():
+            return "map[" + " ".join(f"{key}:{plain(value[key])}" for key in sorted(value)) + "]"
+        case list():
+            return "[" + " ".join(map(plain, value)) + "]"
+        case _:
+            return str(value)
+
+
+def syntax(value: Any) -> str:
+    """A value as `%#v` prints it."""
+    match value:
+        case None:
+            return "interface {}(nil)"
+        case str():
+            return quoted(value)
+        case dict():
+            pairs = (f"{quoted(key)}:{syntax(value[key])}" for key in sorted(value))
+            return "map[string]interface {}{" + ", ".join(pairs) + "}"
+        case list():
+            return "[]interface {}{" + ", ".join(map(syntax, value)) + "}"
+        case _:
+            return plain(value)
+
+
+def type_name(value: Any) -> str:
+    """The Go type that a decoded JSON value has, as `%T` prints it."""
+    names = {
+        type(None): "<nil>",
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        str: "string",
+        list: "[]interface {}",
+        dict: "map[string]interface {}",
+    }
+    return names[type(value)]
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON as Go's encoder writes it: sorted keys, and `<`, `>`, `&` escaped."""
+    match value:
+        case dict():
+            pairs = (f"{_json_string(key)}:{to_json(value[key])}" for key in sorted(value))
+            return "{" + ",".join(pairs) + "}"
+        case list():
+            return "[" + ",".join(map(to_json, value)) + "]"
+        case str():
+            return _json_string(value)
+        case float():
+            return _json_number(value)
+        case _:
+            return json.dumps(value)
+
+
+def _json_string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).translate(_HTML_ESCAPES)
+
+
+def _number(value: float) -> str:
+    """The shortest spelling that reads back as the same number (`%v`)."""
+    return _spelled(value, smallest=1e-4)
+
+
+def _json_number(value: float) -> str:
+    """The same, as JSON has it: more small numbers in full, exponents without a zero in front."""
+    return _spelled(value, smallest=1e-6).replace("e-0", "e-")
+
+
+def _spelled(value: float, *, smallest: float) -> str:
+    if not math.isfinite(value):
+        return {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
+    if value == 0 or smallest <= abs(value) < 1e21:
+        return f"{Decimal(repr(value)).normalize():f}"
+    return repr(value)
