@@ -12,18 +12,19 @@ import pytest_asyncio
 from testbed.controlplane import ControlPlane
 from tests.contract.cluster.cases import Case, tables
 from tests.contract.cluster.recordings import FOLDER, record
-from tests.contract.cluster.worlds import World, real_world
+from tests.contract.cluster.worlds import World, embedded_world, real_world
 
 if TYPE_CHECKING:
     from testbed.fixtures import Parts
     from tests.contract.cluster.stage import Observation
 
-WORLDS = (pytest.param("real", marks=pytest.mark.real),)
+WORLDS = (pytest.param("real", marks=pytest.mark.real), "memory", "http")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the real server's answers be recorded anew."""
     parser.addoption("--record", action="store_true", help="record the real server's answers anew")
+    parser.addoption("--examples", type=int, default=0, help="play this many random histories")
 
 
 class Recorder:
@@ -62,5 +63,6 @@ def quiet_plane(parts: Parts) -> Iterator[ControlPlane]:
 @pytest_asyncio.fixture(params=WORLDS, scope="session", loop_scope="session")
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """Each implementation of `Cluster` in turn."""
-    async with real_world(request.getfixturevalue("quiet_plane")) as made:
+    plane = request.getfixturevalue("quiet_plane") if request.param == "real" else None
+    async with real_world(plane) if plane else embedded_world(request.param) as made:
         yield made

@@ -20,6 +20,8 @@ _DRAWN_NODE_PORTS = range(30086, 32768)  # those below are never drawn, only ask
 _VERSIONS_IN_WORDS = (
     re.compile(r"(?<=current: )\d+"),
     re.compile(r"(?<=in record \()\d+(?=\))"),
+    re.compile(r"(?<=in precondition: )\d+"),
+    re.compile(r"(?<=in object meta: )\d+(?!-)\b"),
     re.compile(r'(?<="resourceVersion":")\d+'),
     re.compile(r'(?<=\\"resourceVersion\\":\\")\d+'),
     re.compile(r"(?<=resource version: )\d+(?= \()"),
@@ -48,14 +50,10 @@ class Masks:
 
     def text(self, message: str) -> str:
         """A message, in which a server may have named uids, versions and the namespace."""
-        for found, stand_in in self._uids.items():
-            message = message.replace(found, stand_in)
-        for found, stand_in in self._versions.items():
-            message = re.sub(rf"(?<!\w){found}(?!\w)", stand_in, message)
         for pattern in self._drawn:
             message = pattern.sub(r"\1?????", message)
         for pattern in _VERSIONS_IN_WORDS:
-            message = pattern.sub("<version>", message)
+            message = pattern.sub(lambda found: self._versions.get(found[0], "<version>"), message)
         message = _TIME.sub("<time>", message)
         message = _UID.sub(lambda found: self._uid(found[0]), message)
         return shortened(message.replace(self._namespace, "<namespace>"))
@@ -80,8 +78,6 @@ class Masks:
     def _string(self, key: str, value: str, *, moving: bool) -> str:
         if not value:
             return value
-        if key == "uid":
-            return self._uid(value)
         if key == "resourceVersion":
             return "<version>" if moving else self.version(value)
         if key.endswith(_TIME_KEYS) and _TIME.fullmatch(value):

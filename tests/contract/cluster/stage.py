@@ -339,6 +339,14 @@ class Ear:
             if event.type is EventType.BOOKMARK:
                 return
 
+    async def hear_until(self, name: str) -> None:
+        """Write down everything up to an object of this name."""
+        while (event := await self._next()) is not None:
+            if event.type is not EventType.BOOKMARK:
+                self._tell(event)
+            if event.object.metadata.name == name:
+                return
+
     async def _next(self) -> WatchEvent | None:
         if self.events is None:
             raise AssertionError("nothing is being watched")

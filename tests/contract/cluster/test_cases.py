@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.cluster.cases import Case, Table, all_cases, tables
+from tests.contract.cluster.comparing import differences
 from tests.contract.cluster.recordings import recorded
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ async def test_the_cluster_answers_as_recorded(case: Case, world: World, recorde
     if recorder.active:
         recorder.keep(case, stage.told)
     else:
-        assert stage.told == recorded(case.table)[case.name]
+        assert differences(stage.told, recorded(case.table)[case.name]) == []
 
 
 @pytest.mark.parametrize("table", tables(), ids=lambda table: table.name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from tests.contract.cluster.kinds import (
@@ -17,12 +18,17 @@ from tests.contract.cluster.kinds import (
     named,
 )
 from tests.contract.cluster.stage import Stage
-from tests.kube.world import connect_to
+from tests.kube.world import TokenAccess, connect_to
+from trimtab.apiserver import MemoryCluster, serve
+from trimtab.kube import connect
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.failures import AlreadyExists
 
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
+
+
+NAMES = ("real", "memory", "http")
 
 
 class World:
@@ -57,3 +63,27 @@ async def real_world(plane: ControlPlane) -> AsyncIterator[World]:
         world = World(cluster)
         await world.prepare()
         yield world
+
+
+@asynccontextmanager
+async def memory_world() -> AsyncIterator[World]:
+    """The embedded cluster, in process."""
+    world = World(MemoryCluster())
+    await world.prepare()
+    yield world
+
+
+@asynccontextmanager
+async def http_world() -> AsyncIterator[World]:
+    """The embedded cluster over HTTPS, with the client that speaks to the real one."""
+    async with serve(MemoryCluster().api) as served:
+        tls = ssl.create_default_context(cadata=served.authority)
+        async with connect(TokenAccess(served.url, served.token, tls)) as cluster:
+            world = World(cluster)
+            await world.prepare()
+            yield world
+
+
+def embedded_world(name: str) -> AbstractAsyncContextManager[World]:
+    """One of the worlds that need nothing but this process."""
+    return memory_world() if name == "memory" else http_world()
