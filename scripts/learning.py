@@ -51,6 +51,7 @@ ALLOCATED = {
     "io.k8s.api.core.v1.ServicePort": {"nodePort"},
     "io.k8s.api.batch.v1.JobSpec": {"selector"},
 }
+POOLED = frozenset().union(*ALLOCATED.values())
 NOTHING = object()
 Seen = dict[tuple[str, str], list[Any]]
 
@@ -141,7 +142,8 @@ def _is_left_alone(model: str, name: str) -> bool:
 def unexplained(sent: Json, kept: Json, kinds: Kinds) -> list[str]:
     """Where the object that we would make differs from the server's, allocation and metadata left out."""
     ours = defaulted(sent, schema_of(kinds, sent))
-    return list(_differences(_masked(ours), _masked(kept), ""))
+    found = _differences(_masked(ours), _masked(kept), "")
+    return [line for line in found if line.partition(":")[0].rpartition(".")[2] not in POOLED]
 
 
 def _masked(manifest: Json) -> Json:

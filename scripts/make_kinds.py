@@ -29,16 +29,21 @@ Json = dict[str, Any]
 def main() -> None:
     """Ask a fresh control plane, and write both files."""
     builder = Builder()
-    shapes = json.loads(subprocess.run([builder.tool("kindshapes")], capture_output=True, check=True).stdout)
     with ControlPlane(builder=builder, controllers=False, apiserver_flags=WITHOUT_ADMISSION) as plane:
-        version = plane.call("GET", "/version")["gitVersion"]
-        groups = list(group_versions(plane))
-        types = openapi_types(plane)
-        kinds = {"kubernetes": version, "groups": groups, "types": compact_types(types, shapes)}
-        learn(plane, kinds)
-    told = {model: descriptions_of(raw) for model, raw in types.items()}
+        kinds, told = known_kinds(plane, builder.tool("kindshapes"))
     write("kinds.json.z", kinds)
     write("descriptions.json.z", told)
+
+
+def known_kinds(plane: ControlPlane, kindshapes: Path) -> tuple[Json, Json]:
+    """Everything that is known of the kinds, and their descriptions."""
+    shapes = json.loads(subprocess.run([kindshapes], capture_output=True, check=True).stdout)
+    version = plane.call("GET", "/version")["gitVersion"]
+    types = openapi_types(plane)
+    groups = list(group_versions(plane))
+    kinds = {"kubernetes": version, "groups": groups, "types": compact_types(types, shapes)}
+    learn(plane, kinds)
+    return kinds, {model: descriptions_of(raw) for model, raw in types.items()}
 
 
 def write(name: str, content: Json) -> None:
@@ -153,7 +158,7 @@ def compact_types(types: dict[str, Json], shapes: Json) -> dict[str, Json]:
 
 def compact_type(raw: Json, shape: Json | None) -> Json:
     """One type; where Go has a struct for it, that struct's name and fields."""
-    bare = undescribed(raw)
+    bare: Json = undescribed(raw)
     if shape is None:
         return bare
     for name, field in bare.get("properties", {}).items():

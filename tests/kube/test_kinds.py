@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from trimtab.kube.kinds import built_in, descriptions
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from scripts.learning import WITHOUT_ADMISSION
+from scripts.make_kinds import known_kinds
+from testbed.fixtures import ControlPlanes
+from trimtab.kube.kinds import Kinds, built_in, descriptions
 
 
 def test_every_kind_of_every_served_resource_has_a_schema() -> None:
@@ -50,6 +59,16 @@ def test_all_references_lead_somewhere() -> None:
                 if below is not None and below.model
             ]
     assert seen == set(kinds.types)
+
+
+@pytest.mark.timeout(300)
+def test_the_data_is_what_the_server_and_its_types_say_today(
+    control_planes: ControlPlanes, go_tool: Callable[[str], Path]
+) -> None:
+    plane = control_planes.start(apiserver_flags=WITHOUT_ADMISSION)
+    kinds, told = known_kinds(plane, go_tool("kindshapes"))
+    assert msgspec.convert(kinds, Kinds) == built_in()
+    assert told == descriptions()
 
 
 def test_descriptions_are_told_for_types_and_fields() -> None:

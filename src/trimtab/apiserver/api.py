@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from trimtab.apiserver.decoding import (
     known,
     known_after_patch,
     manifest_in,
+    not_an_object,
     placed,
     twice_given,
     value_of,
@@ -42,6 +44,7 @@ from trimtab.apiserver.refusing import (
     version_too_large,
 )
 from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.upkeep import keep_definitions
@@ -49,7 +52,8 @@ from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_sto
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
 from trimtab.kube import gotext
-from trimtab.kube.apply import applied, settled
+from trimtab.kube.apply import applied, created, settled, updated
+from trimtab.kube.defaults import defaulted
 from trimtab.kube.patch import json_patch, merge_patch
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.strategic import strategic_patch
@@ -120,9 +124,10 @@ class Api:
         """Make a new object."""
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
-            return Answer(201, _encoded(answered(read.manifest)))
+            return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
-        return self._create(named, address, options, read.warnings, manager=options.manager)
+        with warned(read.warnings):
+            return self._create(named, address, options, read.warnings, manager=options.manager)
 
     def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
         """The object in a body, as its kind knows it, and what to warn of."""
@@ -130,6 +135,13 @@ class Api:
         read = known(manifest_in(body, address), address.served, options.validation, twice)
         warnings = (*self._deprecation(address), *read.warnings)
         return Known(placed(read.manifest, address, named=named), warnings)
+
+    def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
+        """A question with its answer; it is kept nowhere."""
+        served, now = address.served, self.clock.now()
+        target = target_of(served, "", self.catalog.versions(served.group))
+        owned = created(defaulted(manifest, served.schema), target, manager=options.manager, now=now)
+        return answered(owned, now)
 
     def _named(self, manifest: Json) -> Json:
         metadata = manifest["metadata"]
@@ -160,12 +172,19 @@ class Api:
         )
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
+        new = self._admitted(new, served, name)
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
         if manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
         return self._add(new, address, options, warnings)
+
+    def _admitted(self, new: Json, served: Served, name: str, live: Json | None = None) -> Json:
+        try:
+            return admission.admitted(new, served, self.store, live)
+        except Taken as taken:
+            raise invalid(served.group, served.kind, name, [taken.cause]) from taken
 
     def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
         served, name = address.served, new["metadata"]["name"]
@@ -184,6 +203,10 @@ class Api:
         if address.subresource == "scale":
             return self._scale(address, _object_in(body), options)
         read = self._read(body, address, options, named=True)
+        with warned(read.warnings):
+            return self._update(address, read, options)
+
+    def _update(self, address: Address, read: Known, options: WriteOptions) -> Answer:
         live = self._live(address)
         if live is None:
             if strategy_of(address.served).creates_on_update and not address.subresource:
@@ -205,8 +228,9 @@ class Api:
         read = known_after_patch(patched, address.served, options.validation, _sent(body, patched), twice)
         manifest = placed(read.manifest, address, named=True)
         warnings = (*self._deprecation(address), *read.warnings)
-        check_preconditions(manifest, live, address, patch=True)
-        return self.change(manifest, live, address, options, warnings, manager=options.manager)
+        with warned(warnings):
+            check_preconditions(manifest, live, address, patch=True)
+            return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         config = _config_in(body)
@@ -237,6 +261,8 @@ class Api:
         new = changed_object(
             manifest, live, address, manager=manager, versions=versions, now=self.clock.now()
         )
+        if not address.subresource:
+            new = self._admitted(new, served, address.name, live)
         if causes := update_causes(new, live, served):
             raise invalid(served.group, served.kind, address.name, causes)
         return self.replace(new, live, address, options, warnings)
@@ -260,17 +286,40 @@ class Api:
 
     def _patch_scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         live = manifest_of(self._entry(address), address.served)
+        if body.media == APPLY_PATCH:
+            return self._apply_scale(address, _config_in(body), live, options)
         scale = scales.scale_of(live, address.served)
         return self._scale(address, _patched(scale, body, address.served), options)
 
-    def _scale(self, address: Address, scale: Mapping[str, Any], options: WriteOptions) -> Answer:
-        live = manifest_of(self._entry(address), address.served)
-        replicas = (scale.get("spec") or {}).get("replicas") or 0
-        manifest = scales.scaled(live, replicas, address.served)
-        version = (scale.get("metadata") or {}).get("resourceVersion")
-        manifest = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version or ""}}
-        check_preconditions(manifest, live, address, patch=True)
-        answer = self.change(manifest, live, address, options, (), manager=options.manager)
+    def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
+        served = address.served
+        if served.custom:
+            raise scales.not_applicable()
+        own = scales.config_of(config, served)
+        target = target_of(served, address.subresource, self.catalog.versions(served.group))
+        now = self.clock.now()
+        new = applied(live, own, target, manager=options.manager, force=options.force, now=now)
+        return self._scaled(scales.untimed(new), live, address, options)
+
+    def _scale(self, address: Address, scale: Json, options: WriteOptions) -> Answer:
+        served = address.served
+        wanted = placed({"metadata": {}, **scale}, address, named=True)
+        live = manifest_of(self._entry(address), served)
+        replicas = (wanted.get("spec") or {}).get("replicas") or 0
+        if replicas < 0:
+            raise scales.negative(address.name, replicas)
+        new = scales.scaled(live, replicas, served)
+        version = wanted["metadata"].get("resourceVersion") or ""
+        stated = {**new, "metadata": {**new["metadata"], "resourceVersion": version}}
+        check_preconditions(stated, live, address, patch=True)
+        if not served.custom:
+            target = target_of(served, address.subresource, self.catalog.versions(served.group))
+            owned = updated(live, new, target, manager=options.manager, now=self.clock.now())
+            new = scales.untimed(owned)
+        return self._scaled(new, live, address, options)
+
+    def _scaled(self, new: Json, live: Json, address: Address, options: WriteOptions) -> Answer:
+        answer = self.change(new, live, address, options, (), manager=None)
         return Answer(200, _encoded(scales.scale_of(msgspec.json.decode(answer.body), address.served)))
 
     # -- deleting -----------------------------------------------------------------------------------------
@@ -330,6 +379,17 @@ class Api:
         return found
 
 
+@contextmanager
+def warned(warnings: Iterable[str]) -> Iterator[None]:
+    """Give a refusal the warnings that come with it, as its notes."""
+    try:
+        yield
+    except Refused as refused:
+        for text in warnings:
+            refused.add_note(text)
+        raise
+
+
 # -- bodies and answers -----------------------------------------------------------------------------------
 
 
@@ -373,7 +433,7 @@ def _patched(live: Json, body: Body, served: Served) -> Json:
         case _:
             result = strategic_patch(live, patch, served.schema)
     if not isinstance(result, dict):
-        raise bad_request("error decoding patch: not an object")
+        raise not_an_object(result)
     return result
 
 

@@ -30,7 +30,7 @@ from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
-from trimtab.kube.refusals import Refused
+from trimtab.kube.refusals import Refused, bad_request
 
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
@@ -52,6 +52,8 @@ class Handler:
             return await self._answered(request)
         except Refused as refused:
             return _refusal(refused)
+        except RecursionError:
+            return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
 
@@ -59,17 +61,23 @@ class Handler:
         path = request.path.rstrip("/") or "/"
         if path in HEALTH or path.rpartition("/")[0] in HEALTH:
             return web.Response(text="ok")
+        self._check_token(request, path)
         if path == "/version":
             return _json(documents.version_facts())
-        self._check_token(request)
         if path.startswith("/openapi/"):
             return self._openapi(path)
         if request.method == "GET" and (found := self._discovery(path, request)) is not None:
             return found
         return await self._objects(request)
 
-    def _check_token(self, request: web.BaseRequest) -> None:
+    def _check_token(self, request: web.BaseRequest, path: str) -> None:
+        """Refuse whoever shows no token, or a wrong one; who we are is everybody's to know."""
         given = request.headers.get("Authorization", "")
+        if not given and path == "/version":
+            return
+        if not given:
+            told = f'forbidden: User "system:anonymous" cannot {request.method.lower()} path "{path}"'
+            raise Refused(403, "Forbidden", told, details={})
         if not hmac.compare_digest(given.encode(), self._token.encode()):
             raise Refused(401, "Unauthorized", "Unauthorized")
 
@@ -115,17 +123,17 @@ class Handler:
             case "list":
                 return self._list(address, query, form)
             case "delete":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 listed, warnings = self._api.delete_collection(address, list_options(query), options)
                 return _written(list_body(listed, address.served), form, 200, warnings)
             case _:
                 return self._write(request, found, form, body)
 
     def _write(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
-        media = media_type(request.headers.get("Content-Type", "") or JSON)
+        media = _media(request)
         query = request.query
         manager = manager_name(query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
         apply = found.verb == "patch" and media == APPLY_PATCH
@@ -209,6 +217,10 @@ def _frame(event: Event, address: Address, form: Form) -> bytes:
 # -- bytes ------------------------------------------------------------------------------------------------
 
 
+def _media(request: web.BaseRequest) -> str:
+    return media_type(request.headers.get("Content-Type", "") or JSON)
+
+
 async def _body(request: web.BaseRequest) -> bytes:
     """The body, unless it is larger than the server takes."""
     parts, size = [], 0
@@ -251,4 +263,6 @@ def _refusal(refused: Refused) -> web.Response:
     after = (status.get("details") or {}).get("retryAfterSeconds")
     if after:
         response.headers["Retry-After"] = str(after)
+    for text in getattr(refused, "__notes__", ()):
+        response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.apiserver.catalog import ScalePaths, Served, field
-from trimtab.kube.refusals import Refused
+from trimtab.apiserver.refusing import invalid
+from trimtab.kube.refusals import Cause, Refused, internal_error
 from trimtab.kube.selectors import label_selector
 
 Json = dict[str, Any]
@@ -58,3 +59,40 @@ def scaled(manifest: Json, replicas: int, served: Served) -> Json:
 def _set(value: Json, names: list[str], replicas: int) -> Json:
     first, *rest = names
     return {**value, first: _set(value.get(first) or {}, rest, replicas) if rest else replicas}
+
+
+def config_of(config: Mapping[str, Any], served: Served) -> Json:
+    """What an applied Scale asks of the object itself."""
+    metadata = config.get("metadata") or {}
+    head: Json = {
+        "apiVersion": served.api_version,
+        "kind": served.kind,
+        "metadata": {"name": metadata.get("name", "")},
+    }
+    replicas = (config.get("spec") or {}).get("replicas")
+    return head if replicas is None else scaled(head, replicas, served)
+
+
+def untimed(manifest: Json) -> Json:
+    """The object with the owners of its scale as the server records them: without a time."""
+    metadata = manifest["metadata"]
+    lines = [
+        {name: value for name, value in line.items() if name != "time" or line.get("subresource") != "scale"}
+        for line in metadata.get("managedFields") or ()
+    ]
+    first = sorted(lines, key=lambda line: (line["operation"], line.get("time", "")))
+    return {**manifest, "metadata": {**metadata, **({"managedFields": first} if lines else {})}}
+
+
+def negative(name: str, replicas: int) -> Refused:
+    """Fewer replicas than none are refused."""
+    told = f"Invalid value: {replicas}: must be greater than or equal to 0"
+    cause = Cause(reason="FieldValueInvalid", message=told, field="spec.replicas")
+    return invalid("autoscaling", "Scale", name, [cause])
+
+
+def not_applicable() -> Refused:
+    """The scale of a custom resource cannot be applied: so it is on the API server."""
+    where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
+    why = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return internal_error(f"failed to create manager for existing fields: {where}: {why}")

@@ -12,9 +12,11 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.requests import Address
 from trimtab.kube.apply import Target
+from trimtab.kube.defaults import EMPTY as EMPTY_VALUES
 from trimtab.kube.fields import EMPTY, FieldSet, path
-from trimtab.kube.schema import Schema
+from trimtab.kube.schema import MICRO_TIME, TIME, Schema
 from trimtab.kube.typed import same
 
 Json = dict[str, Any]
@@ -41,6 +43,7 @@ _PRESERVED = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
     "them or set propagationPolicy=Orphan to suppress this warning"
 )
+COUNTER = "deprecated.daemonset.template.generation"
 RBAC = "rbac.authorization.k8s.io"
 STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "Pod"): Strategy(returns_deleted=True, kept_by_status=("ownerReferences",)),
@@ -121,16 +124,19 @@ def _blank(schema: Schema, depth: int) -> Json:
     for name, field in schema.fields():
         if field.is_struct and depth < 8:
             found[name] = _blank(field, depth + 1)
-        elif field.type in ("array", "object") and field.is_written:
-            found[name] = None
+        elif field.is_written:
+            found[name] = None if field.model in (TIME, MICRO_TIME) else EMPTY_VALUES.get(field.type)
     return found
 
 
 # -- what an update may touch -----------------------------------------------------------------------------
 
 
-def through_main(new: Json, live: Json, served: Served) -> Json:
+def through_main(new: Json, live: Json, address: Address) -> Json:
     """An update of the object itself: the status stays as it was."""
+    served = address.served
+    if (served.group, served.kind) == ("", "Namespace") and address.subresource != "finalize":
+        new = {**new, "spec": live["spec"]}
     if not served.has_status:
         return new
     left = {name: value for name, value in new.items() if name != "status"}
@@ -163,3 +169,14 @@ def is_new_generation(new: Json, live: Json, served: Served) -> bool:
         return True
     counted = strategy_of(served).counted_metadata
     return any((new["metadata"].get(name) or {}) != (live["metadata"].get(name) or {}) for name in counted)
+
+
+def with_counter(new: Json, live: Json | None) -> Json:
+    """A DaemonSet shows a counter of old as an annotation; what others say there does not count."""
+    if (new["apiVersion"], new["kind"]) != ("apps/v1", "DaemonSet"):
+        return new
+    count = 1 if live is None else int((live["metadata"].get("annotations") or {}).get(COUNTER, 1))
+    if live is not None and not same(new["spec"].get("template"), live["spec"].get("template")):
+        count += 1
+    annotations = {**(new["metadata"].get("annotations") or {}), COUNTER: str(count)}
+    return {**new, "metadata": {**new["metadata"], "annotations": annotations}}

@@ -22,6 +22,7 @@ from trimtab.apiserver.strategies import (
     target_of,
     through_main,
     through_status,
+    with_counter,
 )
 from trimtab.kube.apply import created as with_first_owners
 from trimtab.kube.apply import updated as with_owners
@@ -38,7 +39,7 @@ def new_object(
     manifest: Json, served: Served, *, manager: str | None, versions: frozenset[str], uid: str, now: datetime
 ) -> Json:
     """A created object; without a manager the owners that it names are kept (it was applied)."""
-    filled = defaulted(manifest, served.schema)
+    filled = with_counter(defaulted(manifest, served.schema), None)
     if manager is not None:
         target = target_of(served, "", versions)
         filled = with_first_owners(filled, target, manager=manager, now=now)
@@ -63,13 +64,14 @@ def changed_object(
 ) -> Json:
     """What an update leaves; without a manager the owners that it names are kept (it was applied)."""
     served = address.served
-    new = defaulted(_identified(manifest, live), served.schema)
+    new = with_counter(defaulted(_identified(manifest, live), served.schema), live)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         new = with_owners(live, new, target, manager=manager, now=now)
     new = _identified(new, live)
-    through = through_status if address.subresource == "status" else through_main
-    return _counted(through(new, live, served), live, served)
+    if address.subresource == "status":
+        return through_status(new, live, served)
+    return _counted(through_main(new, live, address), live, served)
 
 
 def _identified(manifest: Json, live: Json) -> Json:
@@ -102,7 +104,7 @@ def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: 
     version, uid = metadata.get("resourceVersion") or "", metadata.get("uid")
     if version and not (version.isascii() and version.isdigit()):
         raise Refused(500, "", f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax")
-    if uid and uid != live["metadata"]["uid"]:
+    if uid and uid != live["metadata"]["uid"] and not patch:
         raise conflict(served.group, served.plural, address.name, _other_uid(uid, live, address))
     if not version and not patch and strategy_of(served).needs_version:
         told = "Invalid value: 0: must be specified for an update"

@@ -60,8 +60,35 @@ def _namespace(kept: Json) -> Json:
 
 
 def _pod(kept: Json) -> Json:
-    status = {**kept["status"], "phase": "Pending", "qosClass": quality_of_service(kept["spec"])}
-    return {**kept, "status": status}
+    spec = kept["spec"]
+    status = {**kept["status"], "phase": "Pending", "qosClass": quality_of_service(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [_held_back(kept["metadata"]["creationTimestamp"])]
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec = {**spec, "terminationGracePeriodSeconds": 1}
+    return {**kept, "spec": spec, "status": status}
+
+
+def _held_back(since: str) -> Json:
+    """The condition of a pod that is not to be scheduled yet."""
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+
+
+def _service_account(kept: Json) -> Json:
+    """Of the secrets of an account only the names are kept."""
+    if not kept.get("secrets"):
+        return kept
+    return {
+        **kept,
+        "secrets": [{"name": each["name"]} if each.get("name") else {} for each in kept["secrets"]],
+    }
 
 
 def quality_of_service(spec: Mapping[str, Any]) -> str:
@@ -154,6 +181,7 @@ PREPARED: Mapping[str, Callable[[Json], Json]] = {
     f"{_CORE}PersistentVolume": _volume,
     f"{_CORE}PersistentVolumeClaim": _claim,
     f"{_CORE}Pod": _pod,
+    f"{_CORE}ServiceAccount": _service_account,
     "io.k8s.api.apps.v1.DaemonSet": _daemon_set,
     "io.k8s.api.batch.v1.Job": _job,
     "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": _api_service,

@@ -371,6 +371,15 @@ def exempt_level(given: Given) -> Json:
     return _with(given, nominalConcurrencyShares=0, lendablePercent=0)
 
 
+# Fields of features that are off by default: the server drops them without a word.
+SWITCHED_OFF: Mapping[str, frozenset[str]] = {
+    "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": frozenset({"maxUnavailable"}),
+    "io.k8s.api.coordination.v1.LeaseSpec": frozenset({"preferredHolder", "strategy"}),
+    "io.k8s.api.core.v1.Lifecycle": frozenset({"stopSignal"}),
+    "io.k8s.api.core.v1.PodSpec": frozenset({"schedulingGroup"}),
+    "io.k8s.api.core.v1.VolumeProjection": frozenset({"clusterTrustBundle"}),
+}
+
 _CORE, _APPS = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."
 RULES: Mapping[str, Rule] = {
     f"{_CORE}Container": Rule(pull_policy_by_tag, ("imagePullPolicy",)),

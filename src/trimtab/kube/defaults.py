@@ -16,7 +16,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.kube.default_rules import RULES
+from trimtab.kube.default_rules import RULES, SWITCHED_OFF
 from trimtab.kube.quantity import BadQuantity, parse_quantity
 from trimtab.kube.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schema
 from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
@@ -42,7 +42,12 @@ def defaulted(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """One struct: read, defaulted, written."""
-    read = {name: value for name, value in given.items() if not means_nothing(value, schema.child(name))}
+    off = SWITCHED_OFF.get(schema.model, ())
+    read = {
+        name: value
+        for name, value in given.items()
+        if name not in off and not means_nothing(value, schema.child(name))
+    }
     rule = RULES.get(schema.model)
     if rule is not None:
         read = rule.apply(read)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from trimtab.kube.schema import Schema
+
+DATA = Path(__file__).parent / "data"
 
 
 class Resource(Struct, frozen=True, kw_only=True, gc=False):
@@ -109,4 +111,4 @@ def descriptions() -> Mapping[str, Mapping[str, str]]:
 
 
 def _unpacked(name: str) -> bytes:
-    return zlib.decompress((resources.files("trimtab.kube") / "data" / name).read_bytes())
+    return zlib.decompress((DATA / name).read_bytes())

@@ -62,7 +62,7 @@ KINDS: Mapping[str, Rules] = {
         create=configuration.config_map, update=configuration.config_map_update, rechecked=False
     ),
     f"{_CORE}LimitRange": Rules(create=configuration.limit_range),
-    f"{_CORE}Namespace": Rules(name=dns_label),
+    f"{_CORE}Namespace": Rules(create=configuration.namespace, name=dns_label),
     f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update, rechecked=False),
     f"{_CORE}PersistentVolumeClaim": Rules(
         create=storage.claim, update=storage.claim_update, rechecked=False

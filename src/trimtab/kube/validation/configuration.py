@@ -22,7 +22,7 @@ from trimtab.kube.validation.causes import (
     too_long,
 )
 from trimtab.kube.validation.metadata import IMMUTABLE
-from trimtab.kube.validation.names import at_least_zero, config_key, path_segment
+from trimtab.kube.validation.names import at_least_zero, config_key, path_segment, qualified_name
 from trimtab.kube.validation.resources import quantity_of, quota_resource
 from trimtab.kube.validation.selectors import label_selector
 from trimtab.kube.validation.workloads import at_most_all, int_or_percent
@@ -30,6 +30,7 @@ from trimtab.kube.validation.workloads import at_most_all, int_or_percent
 Json = Mapping[str, Any]
 LARGEST = 1 << 20
 FROZEN = "field is immutable when `immutable` is set"
+LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 HIGHEST_PRIORITY = 1_000_000_000
 
 
@@ -113,6 +114,16 @@ def secret_update(new: Json, old: Json) -> Causes:
     yield from secret(new)
 
 
+def namespace(manifest: Json) -> Causes:
+    """What is wrong with a Namespace: who must agree to its end."""
+    for each in part(manifest, "spec").get("finalizers") or ():
+        wrong = qualified_name(each)
+        yield from each_invalid("spec.finalizers", each, wrong)
+        if "/" not in each and each != "kubernetes":
+            told = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid("spec.finalizers", each, told)
+
+
 # -- limits and priorities -------------------------------------------------------------------------------
 
 
@@ -121,6 +132,9 @@ def limit_range(manifest: Json) -> Causes:
     seen: set[str] = set()
     for number, limit in entries(part(manifest, "spec").get("limits")):
         path, kind = f"spec.limits[{number}]", limit.get("type", "")
+        yield from each_invalid(f"{path}.type", kind, qualified_name(kind))
+        if "/" not in kind and kind not in LIMIT_TYPES and not qualified_name(kind):
+            yield invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified")
         if kind in seen:
             yield duplicate(f"{path}.type", kind)
         seen.add(kind)
@@ -240,8 +254,10 @@ def autoscaler(manifest: Json) -> Causes:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if least is not None and least < 1:
         yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
+    if not most:
         yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 0:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
     if least is not None and most < least:
         yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _target(part(spec, "scaleTargetRef"))

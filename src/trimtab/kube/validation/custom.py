@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import ipaddress
 import math
-import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from trimtab.kube.patterns import is_found
 from trimtab.kube.schema import Schema
 from trimtab.kube.times import parse_time
 from trimtab.kube.validation.causes import (
@@ -104,7 +104,7 @@ def _text(value: str, schema: Schema, path: str) -> Causes:
         yield too_long(path, rules["maxLength"])
     if len(value) < rules.get("minLength", 0):
         yield invalid(path, value, f"{path} in body should be at least {rules['minLength']} chars long")
-    if "pattern" in rules and not re.search(rules["pattern"], value):
+    if "pattern" in rules and not is_found(rules["pattern"], value):
         yield invalid(path, value, f"{path} in body should match '{rules['pattern']}'")
     check = FORMATS.get(schema.format)
     if check is not None and not check(value):

@@ -57,10 +57,10 @@ def _versions(spec: Json) -> Causes:
     versions = spec.get("versions") or []
     for number, version in entries(versions):
         path = f"spec.versions[{number}]"
-        name = version.get("name", "")
-        yield from each_invalid(f"{path}.name", name, dns_1035_label(name))
         if "openAPIV3Schema" not in part(version, "schema"):
             yield required(f"{path}.schema.openAPIV3Schema")
+        name = version.get("name", "")
+        yield from each_invalid(f"{path}.name", name, dns_1035_label(name))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         shown = [_shown(version) for version in versions]
         yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")

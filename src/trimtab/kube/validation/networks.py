@@ -36,6 +36,7 @@ from trimtab.kube.validation.selectors import label_selector
 Json = Mapping[str, Any]
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 POLICIES = ("Cluster", "Local")
+DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 DAY = 86400
 
@@ -47,9 +48,14 @@ def service(manifest: Json) -> Causes:
     """What is wrong with a Service."""
     spec = part(manifest, "spec")
     kind, headless = spec.get("type", ""), spec.get("clusterIP") == "None"
+    addressed = list(_cluster_address(spec, kind))
+    yield from addressed
+    if addressed:
+        return  # without a sound address the server looks no further
     if not spec.get("ports") and not headless and kind != "ExternalName":
         yield required("spec.ports")
-    yield from _by_type(spec, kind)
+    if kind == "ExternalName":
+        yield from _external_name(spec)
     yield from _service_ports(spec)
     yield from label_causes(spec.get("selector"), "spec.selector")
     yield from _affinity(spec)
@@ -57,19 +63,23 @@ def service(manifest: Json) -> Causes:
     if kind not in SERVICE_TYPES:
         yield not_supported("spec.type", kind, SERVICE_TYPES)
     yield from _unique_ports(spec, kind)
-    yield from _source_ranges(spec)
+    yield from _balanced_only(spec, kind)
     yield from _traffic(spec, kind)
 
 
-def _by_type(spec: Json, kind: str) -> Causes:
+def _external_name(spec: Json) -> Causes:
+    name = spec.get("externalName", "").removesuffix(".")
+    if not name:
+        yield required("spec.externalName")
+    else:
+        yield from each_invalid("spec.externalName", spec["externalName"], dns_subdomain(name))
+
+
+def _cluster_address(spec: Json, kind: str) -> Causes:
     cluster_ip = spec.get("clusterIP", "")
     if kind == "ExternalName":
-        name = spec.get("externalName", "").removesuffix(".")
-        if not name:
-            yield required("spec.externalName")
-        else:
-            yield from each_invalid("spec.externalName", spec["externalName"], dns_subdomain(name))
-    elif cluster_ip == "None" and kind in ("NodePort", "LoadBalancer"):
+        return
+    if cluster_ip == "None" and kind in ("NodePort", "LoadBalancer"):
         yield invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
     elif cluster_ip not in ("", "None"):
         yield from each_invalid("spec.clusterIPs[0]", cluster_ip, address(cluster_ip))
@@ -143,6 +153,17 @@ def _special(text: str) -> tuple[str, ...]:
     return tuple(told for wrong, told in checks if wrong)
 
 
+def _balanced_only(spec: Json, kind: str) -> Causes:
+    """What only a load balancer has."""
+    told = "may only be used when `type` is 'LoadBalancer'"
+    if spec.get("loadBalancerSourceRanges") and kind != "LoadBalancer":
+        yield forbidden("spec.LoadBalancerSourceRanges", told)
+    yield from _source_ranges(spec)
+    for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
+        if spec.get(name) is not None and kind != "LoadBalancer":
+            yield forbidden(f"spec.{name}", told)
+
+
 def _source_ranges(spec: Json) -> Causes:
     for number, each in entries(spec.get("loadBalancerSourceRanges")):
         yield from each_invalid(f"spec.LoadBalancerSourceRanges[{number}]", each, address_range(each.strip()))
@@ -159,6 +180,9 @@ def _traffic(spec: Json, kind: str) -> Causes:
         yield not_supported("spec.externalTrafficPolicy", outer, POLICIES)
     if inner is not None and inner not in POLICIES:
         yield not_supported("spec.internalTrafficPolicy", inner, POLICIES)
+    spread = spec.get("trafficDistribution")
+    if spread is not None and spread not in DISTRIBUTIONS:
+        yield not_supported("spec.trafficDistribution", spread, DISTRIBUTIONS)
 
 
 def service_update(new: Json, old: Json) -> Causes:
@@ -191,10 +215,10 @@ def ingress(manifest: Json) -> Causes:
     for number, tls in entries(spec.get("tls")):
         for place, host in entries(tls.get("hosts")):
             yield from each_invalid(f"spec.tls[{number}].hosts[{place}]", host, _host_rule(host))
-    if not spec.get("rules") and not spec.get("defaultBackend"):
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
         told = "either `defaultBackend` or `rules` must be specified"
         yield invalid("spec", spec.get("rules"), told)
-    if spec.get("defaultBackend"):
+    if spec.get("defaultBackend") is not None:
         yield from _backend(spec["defaultBackend"], "spec.defaultBackend")
     for number, rule in entries(spec.get("rules")):
         yield from _rule(rule, f"spec.rules[{number}]")
@@ -317,18 +341,20 @@ def network_policy(manifest: Json) -> Causes:
 def _policy_port(port: Json, path: str) -> Causes:
     if port.get("protocol") not in PROTOCOLS:
         yield not_supported(f"{path}.protocol", port.get("protocol", ""), ("TCP", "UDP", "SCTP"))
-    number = port.get("port")
+    number, end = port.get("port"), port.get("endPort")
     if number is not None:
         yield from port_or_name(number, f"{path}.port")
-    end = port.get("endPort")
-    if end is None:
+    elif end is not None:
+        told = "may not be specified when `port` is not specified"
+        yield invalid(f"{path}.endPort", end, told)
+    if end is None or number is None:
         return
-    if number is None:
-        yield required(f"{path}.port", "must be specified when `endPort` is specified")
-    elif isinstance(number, str):
+    if isinstance(number, str):
         yield invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
-    elif end < number:
+        return
+    if end < number:
         yield invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
+    yield from each_invalid(f"{path}.endPort", end, port_number(end))
 
 
 def _peer(peer: Json, path: str) -> Causes:

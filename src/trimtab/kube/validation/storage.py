@@ -50,7 +50,10 @@ def claim_spec(spec: Json, path: str) -> Causes:
     if not spec.get("accessModes"):
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
     yield from label_selector(spec.get("selector"), f"{path}.selector")
-    yield from _access_modes(spec.get("accessModes") or [], path)
+    modes = spec.get("accessModes") or []
+    yield from _access_modes(modes, path)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
     requests = part(spec, "resources").get("requests") or {}
     if "storage" not in requests:
         yield required(f"{path}.resources[storage]")
@@ -70,8 +73,6 @@ def _access_modes(modes: list[str], path: str) -> Causes:
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
 
 
 CLAIM_CHANGES = (
@@ -167,7 +168,7 @@ def storage_class(manifest: Json) -> Causes:
     if not provisioner:
         yield required("provisioner")
     else:
-        yield from each_invalid("provisioner", provisioner, qualified_name(provisioner.lower()))
+        yield from each_invalid("provisioner", provisioner.lower(), qualified_name(provisioner.lower()))
     for name, allowed in (
         ("reclaimPolicy", ("Delete", "Retain")),
         ("volumeBindingMode", ("Immediate", "WaitForFirstConsumer")),

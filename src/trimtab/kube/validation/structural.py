@@ -6,10 +6,10 @@ by a real server (its CEL rules, its cost).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.patterns import pattern_problem
 from trimtab.kube.validation.causes import Causes, forbidden, invalid, not_supported, required, type_invalid
 from trimtab.kube.validation.custom import type_of
 
@@ -56,10 +56,10 @@ def _forbidden_words(schema: Json, path: str) -> Causes:
         yield forbidden(f"{path}.uniqueItems", told)
     pattern = schema.get("pattern")
     if pattern:
-        try:
-            re.compile(pattern)
-        except re.error as exc:
-            yield invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {exc}")
+        problem = pattern_problem(pattern)
+        if problem:
+            told = f"must be a valid regular expression, but isn't: {problem}"
+            yield invalid(f"{path}.pattern", pattern, told)
 
 
 def _type(schema: Json, path: str, place: str) -> Causes:
