@@ -24,6 +24,7 @@ from trimtab.apiserver.decoding import (
     known,
     known_after_patch,
     manifest_in,
+    not_an_object,
     placed,
     twice_given,
     value_of,
@@ -51,7 +52,8 @@ from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_sto
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
 from trimtab.kube import gotext
-from trimtab.kube.apply import applied, settled, updated
+from trimtab.kube.apply import applied, created, settled, updated
+from trimtab.kube.defaults import defaulted
 from trimtab.kube.patch import json_patch, merge_patch
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.strategic import strategic_patch
@@ -122,7 +124,7 @@ class Api:
         """Make a new object."""
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
-            return Answer(201, _encoded(answered(read.manifest)))
+            return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
         with warned(read.warnings):
             return self._create(named, address, options, read.warnings, manager=options.manager)
@@ -133,6 +135,13 @@ class Api:
         read = known(manifest_in(body, address), address.served, options.validation, twice)
         warnings = (*self._deprecation(address), *read.warnings)
         return Known(placed(read.manifest, address, named=named), warnings)
+
+    def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
+        """A question with its answer; it is kept nowhere."""
+        served, now = address.served, self.clock.now()
+        target = target_of(served, "", self.catalog.versions(served.group))
+        owned = created(defaulted(manifest, served.schema), target, manager=options.manager, now=now)
+        return answered(owned, now)
 
     def _named(self, manifest: Json) -> Json:
         metadata = manifest["metadata"]
@@ -284,6 +293,8 @@ class Api:
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served = address.served
+        if served.custom:
+            raise scales.not_applicable()
         own = scales.config_of(config, served)
         target = target_of(served, address.subresource, self.catalog.versions(served.group))
         now = self.clock.now()
@@ -422,7 +433,7 @@ def _patched(live: Json, body: Body, served: Served) -> Json:
         case _:
             result = strategic_patch(live, patch, served.schema)
     if not isinstance(result, dict):
-        raise bad_request("error decoding patch: not an object")
+        raise not_an_object(result)
     return result
 
 

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.definitions import CLEANUP
 from trimtab.kube import validation
+from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
 from trimtab.kube.validation.causes import invalid
 from trimtab.kube.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
+WHOLE = "[]"  # how the server names the object as a whole
 #: kinds that leave the judgement of metadata to the rule for all
 ONCE = frozenset({("", "PersistentVolume"), ("", "LimitRange"), ("policy", "PodDisruptionBudget")})
 
@@ -23,13 +26,16 @@ def creation_causes(manifest: Json, served: Served) -> list[Cause]:
 
 
 def update_causes(new: Json, live: Json, served: Served) -> list[Cause]:
-    """What is wrong with a change; metadata is judged twice, once for all kinds and once for each."""
+    """What is wrong with a change; metadata is judged twice, once for all kinds and once for each.
+
+    The server's own finalizer of definitions is no name that others may use.
+    """
     before = live["metadata"]
     if (served.group, served.kind) in ONCE:
         return list(map(_told, validation.update_causes(new, live, served.schema)))
     general = [*_fixed_end(new["metadata"], before), *metadata_update(new["metadata"], before)]
     own = [*_fixed_end(new["metadata"], before), *validation.update_causes(new, live, served.schema)]
-    return list(map(_told, (*general, *own)))
+    return [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
 
 
 def _fixed_end(new: Json, before: Json) -> Iterator[validation.Cause]:
@@ -40,4 +46,4 @@ def _fixed_end(new: Json, before: Json) -> Iterator[validation.Cause]:
 
 
 def _told(cause: validation.Cause) -> Cause:
-    return Cause(reason=cause.reason, message=cause.message, field=cause.field)
+    return Cause(reason=cause.reason, message=cause.message, field=cause.field or WHOLE)

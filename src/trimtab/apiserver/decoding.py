@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.requests import Address
+from trimtab.errors import TrimtabError
 from trimtab.kube.decoding import unreadable
-from trimtab.kube.gotext import quoted
+from trimtab.kube.gotext import quoted, to_json
 from trimtab.kube.kinds import built_in
 from trimtab.kube.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.refusals import Cause, Refused, bad_request
@@ -47,25 +49,42 @@ def value_of(body: Body) -> Any:
         return body.content
     if body.media == YAML:
         return _from_yaml(body.content)
+    if body.media == PROTOBUF:
+        return _from_protobuf(body.content)
     return decoded(body.content)
 
 
 def _from_yaml(content: bytes) -> Any:
-    from trimtab.errors import TrimtabError
     from trimtab.resources.yaml import documents
 
     try:
         found = documents(content, "body")
     except TrimtabError as exc:
-        raise BadJson(f"error converting YAML to JSON: yaml: {exc.reason}") from exc
+        raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
     return found[0].value if found else None
+
+
+def _from_protobuf(content: bytes) -> Any:
+    from trimtab.apiserver.protobuf import BadProtobuf, manifest_from
+
+    try:
+        return manifest_from(content)
+    except BadProtobuf as exc:
+        raise BadJson(str(exc)) from exc
+
+
+def _yaml_words(exc: TrimtabError) -> str:
+    """What is wrong with YAML, and in which line, as Go's reader says it."""
+    line = re.search(r"line [0-9]+", exc.subject)
+    words = exc.reason.rpartition(", ")[2]
+    return f"{line[0]}: {words}" if line else words
 
 
 def manifest_in(body: Body, address: Address) -> Json:
     """The object in the body of a create or an update; its type is the one addressed."""
     served = address.served
-    if body.media not in (JSON, YAML):
-        raise unsupported_media(JSON, YAML, PROTOBUF)
+    if body.media not in (JSON, YAML, PROTOBUF) or (body.media == PROTOBUF and served.custom):
+        raise unsupported_media(JSON, YAML, *(() if served.custom else (PROTOBUF,)))
     try:
         value = value_of(body)
     except BadJson as exc:
@@ -183,6 +202,7 @@ def known_after_patch(
     manifest: Json, served: Served, validation: str, sent: str, twice: Sequence[str] = ()
 ) -> Known:
     """The same for the result of a patch, which is refused in other words."""
+    _check_type(manifest, served, sent)
     if problem := _unreadable(manifest, served):
         raise _bad_patch(sent, problem.partition(": ")[2])
     kept = pruned(manifest, served.schema)
@@ -190,6 +210,22 @@ def known_after_patch(
     if problems and validation == "Strict":
         raise _bad_patch(sent, f"strict decoding error: {', '.join(problems)}")
     return Known(kept.manifest, problems)
+
+
+def _check_type(manifest: Json, served: Served, sent: str) -> None:
+    kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
+    if (kind, version) == (served.kind, served.api_version):
+        return
+    if version != served.api_version and served.custom:
+        told = f"the API version in the data ({version}) does not match the expected API version"
+        raise bad_request(f"{told} ({served.api_version})")
+    raise _bad_patch(sent, no_such_kind(kind, version))
+
+
+def not_an_object(value: Any) -> Refused:
+    """The refusal of a patch that leaves something else than an object."""
+    told = f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
+    return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
 
 
 def _bad_patch(sent: str, why: str) -> Refused:
@@ -209,7 +245,7 @@ def _unreadable(manifest: Json, served: Served) -> str | None:
 
 def twice_given(body: Body) -> tuple[str, ...]:
     """The fields that stand twice in a JSON body."""
-    if not isinstance(body.content, bytes) or body.media == YAML:
+    if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
     try:
@@ -238,12 +274,12 @@ def _look_twice(value: Any, path: str, found: list[str]) -> None:
             _look_twice(each, f"{path}[{number}]", found)
 
 
-def deletion_in(body: bytes) -> Json | None:
+def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
         return None
     try:
-        value = decoded(body)
+        value = value_of(Body(body, media))
     except BadJson as exc:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):

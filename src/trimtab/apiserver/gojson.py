@@ -34,7 +34,7 @@ def _lenient(text: str) -> Any:
     try:
         return msgspec.json.decode(text.encode(errors="replace"))
     except (msgspec.DecodeError, RecursionError) as exc:
-        raise BadJson("exceeded max depth") from exc
+        raise BadJson("invalid character '[' exceeded max depth") from exc
 
 
 class _Scanner:
@@ -93,7 +93,7 @@ class _Scanner:
         self._open.append(closing)
         self._at += 1
         if len(self._open) > DEEPEST:
-            raise BadJson("exceeded max depth")
+            raise BadJson(f"invalid character '{self._text[self._at - 1]}' exceeded max depth")
 
     def _key(self, looking: str) -> None:
         if self._next() != '"':

@@ -30,7 +30,7 @@ from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
-from trimtab.kube.refusals import Refused
+from trimtab.kube.refusals import Refused, bad_request
 
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
@@ -52,6 +52,8 @@ class Handler:
             return await self._answered(request)
         except Refused as refused:
             return _refusal(refused)
+        except RecursionError:
+            return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
 
@@ -121,17 +123,17 @@ class Handler:
             case "list":
                 return self._list(address, query, form)
             case "delete":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
-                options = delete_options(query, deletion_in(body))
+                options = delete_options(query, deletion_in(body, _media(request)))
                 listed, warnings = self._api.delete_collection(address, list_options(query), options)
                 return _written(list_body(listed, address.served), form, 200, warnings)
             case _:
                 return self._write(request, found, form, body)
 
     def _write(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
-        media = media_type(request.headers.get("Content-Type", "") or JSON)
+        media = _media(request)
         query = request.query
         manager = manager_name(query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
         apply = found.verb == "patch" and media == APPLY_PATCH
@@ -213,6 +215,10 @@ def _frame(event: Event, address: Address, form: Form) -> bytes:
 
 
 # -- bytes ------------------------------------------------------------------------------------------------
+
+
+def _media(request: web.BaseRequest) -> str:
+    return media_type(request.headers.get("Content-Type", "") or JSON)
 
 
 async def _body(request: web.BaseRequest) -> bytes:

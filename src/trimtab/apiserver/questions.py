@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+
+from trimtab.kube.times import seconds_text
 
 Json = dict[str, Any]
 USER = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
@@ -13,15 +16,15 @@ EVERYTHING: Json = {
 }
 
 
-def answered(question: Json) -> Json:
+def answered(question: Json, now: datetime) -> Json:
     """The question with its answer as status."""
     match question["kind"]:
         case "SelfSubjectReview":
-            status: Json = {"userInfo": USER}
+            metadata = {**question["metadata"], "creationTimestamp": seconds_text(now)}
+            return {**question, "metadata": metadata, "status": {"userInfo": USER}}
         case "SelfSubjectRulesReview":
-            status = EVERYTHING
+            return {**question, "spec": {}, "status": EVERYTHING}
         case "TokenReview":
-            status = {"user": {}, "error": "invalid bearer token"}
+            return {**question, "status": {"user": {}, "error": "invalid bearer token"}}
         case _:
-            status = {"allowed": True}
-    return {**question, "status": status}
+            return {**question, "status": {"allowed": True}}

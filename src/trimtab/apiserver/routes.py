@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -35,10 +34,10 @@ def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> R
     namespace, rest = _namespaced(catalog, group, version, rest)
     served = catalog.find(group, version, rest[0]) if rest else None
     if served is None or (namespace and not served.namespaced) or len(rest) > 3:
-        raise _nowhere(catalog, group, version)
+        raise _nowhere(catalog, group)
     name, subresource = [*rest[1:], "", ""][:2]
     if served.namespaced and not namespace and name:
-        raise _nowhere(catalog, group, version)
+        raise _nowhere(catalog, group)
     address = Address(served=served, namespace=namespace, name=name, subresource=subresource)
     return Route(address, _verb(address, method, watch=watch))
 
@@ -62,13 +61,10 @@ def _namespaced(catalog: Catalog, group: str, version: str, rest: list[str]) -> 
     return "", rest
 
 
-def _nowhere(catalog: Catalog, group: str, version: str) -> Exception:
-    known: Any = catalog.versions(group)
-    name = f"{group}/{version}" if group else version
-    custom = any(each.custom for each in catalog if each.group == group)
-    if group and (name not in known or custom):
-        return NoSuchGroup()
-    return no_such_path()
+def _nowhere(catalog: Catalog, group: str) -> Exception:
+    """The server itself answers for its groups; for all others there is just no page."""
+    kinds = [each for each in catalog if each.group == group]
+    return no_such_path() if any(not each.custom for each in kinds) else NoSuchGroup()
 
 
 def _verb(address: Address, method: str, *, watch: bool) -> str:

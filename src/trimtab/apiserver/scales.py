@@ -7,7 +7,7 @@ from typing import Any
 
 from trimtab.apiserver.catalog import ScalePaths, Served, field
 from trimtab.apiserver.refusing import invalid
-from trimtab.kube.refusals import Cause, Refused
+from trimtab.kube.refusals import Cause, Refused, internal_error
 from trimtab.kube.selectors import label_selector
 
 Json = dict[str, Any]
@@ -89,3 +89,10 @@ def negative(name: str, replicas: int) -> Refused:
     told = f"Invalid value: {replicas}: must be greater than or equal to 0"
     cause = Cause(reason="FieldValueInvalid", message=told, field="spec.replicas")
     return invalid("autoscaling", "Scale", name, [cause])
+
+
+def not_applicable() -> Refused:
+    """The scale of a custom resource cannot be applied: so it is on the API server."""
+    where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
+    why = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return internal_error(f"failed to create manager for existing fields: {where}: {why}")

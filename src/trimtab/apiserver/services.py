@@ -57,20 +57,37 @@ def _kept(spec: Json, before: Json) -> Json:
     if not before:
         return dict(spec)
     spec = dict(spec)
+    spec = _without_leftovers(spec, before)
     if EXTERNAL not in (spec.get("type"), before.get("type")):
         for name in CLUSTER:
             if name in before and not spec.get(name):
                 spec[name] = before[name]
-    if spec.get("type") == EXTERNAL != before.get("type"):
-        spec = {name: value for name, value in spec.items() if name not in CLUSTER}
     if spec.get("type") in ON_NODES and before.get("type") in ON_NODES:
         spec["ports"] = list(_with_own_ports(spec.get("ports") or [], before.get("ports") or []))
-    elif spec.get("type") not in ON_NODES and before.get("type") in ON_NODES:
-        spec["ports"] = [
+    return spec
+
+
+def _without_leftovers(spec: Json, before: Json) -> Json:
+    """The spec without what another type had and this one cannot have, if the request just left it there."""
+    old, new = before.get("type"), spec.get("type")
+    gone: set[str] = set()
+    if new == EXTERNAL != old:
+        gone |= {*CLUSTER, "internalTrafficPolicy"}
+    if old in ON_NODES and new not in ON_NODES:
+        gone |= {"externalTrafficPolicy"}
+    if old == "LoadBalancer" != new:
+        gone |= {"allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort"}
+    left = {name: value for name, value in spec.items() if name not in gone or value != before.get(name)}
+    if old in ON_NODES and new not in ON_NODES and _numbers(spec) <= _numbers(before):
+        left["ports"] = [
             {name: value for name, value in port.items() if name != "nodePort"}
             for port in spec.get("ports") or []
         ]
-    return spec
+    return left
+
+
+def _numbers(spec: Json) -> set[int]:
+    return set(_ports_of([spec]))
 
 
 def _with_own_ports(ports: list[Json], before: list[Json]) -> Iterator[Json]:
@@ -113,8 +130,7 @@ def _check_address(address: str, taken: set[str]) -> None:
     except ValueError:
         return  # others say what is wrong with it
     if not inside:
-        valid = f"The range of valid IPs is {ADDRESSES}"
-        why = f"the provided IP ({address}) is not in the valid range. {valid}"
+        why = "the provided network does not match the current range"
     elif address in taken:
         why = "provided IP is already allocated"
     if why:
@@ -167,8 +183,3 @@ def _check_port(port: int, taken: set[int], field: str) -> None:
     if why:
         message = f"Invalid value: {port}: {why}"
         raise Taken(Cause(reason="FieldValueInvalid", message=message, field=field))
-
-
-def is_service(group: str, kind: str) -> bool:
-    """Whether a kind is given anything here."""
-    return (group, kind) == ("", "Service")

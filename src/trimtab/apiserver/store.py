@@ -170,9 +170,9 @@ class Store:
     def remove(self, collection: Collection, key: str, manifest: Mapping[str, Any]) -> Entry:
         """Forget an object; `manifest` is how it was last, which those who watch are told."""
         shelf = self._shelf(collection)
+        entry = self._next(key, manifest)
         before = shelf.entries.pop(key)
         del shelf.keys[bisect_left(shelf.keys, key)]
-        entry = self._next(key, manifest)
         self._record(shelf, collection, ChangeType.DELETED, entry, before)
         return entry
 
@@ -180,12 +180,14 @@ class Store:
         return self._shelves.setdefault(collection, _Shelf())
 
     def _next(self, key: str, manifest: Mapping[str, Any]) -> Entry:
-        self.revision += 1
-        metadata = {**manifest["metadata"], "resourceVersion": str(self.revision)}
+        revision = self.revision + 1
+        metadata = {**manifest["metadata"], "resourceVersion": str(revision)}
         body = {**manifest, "metadata": metadata}
         api_version = body.pop("apiVersion")
         del body["kind"]
-        return Entry(key, self.revision, api_version, msgspec.json.encode(body), metadata.get("labels"))
+        entry = Entry(key, revision, api_version, msgspec.json.encode(body), metadata.get("labels"))
+        self.revision = revision
+        return entry
 
     # -- history ------------------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.requests import Address
 from trimtab.kube.apply import Target
+from trimtab.kube.defaults import EMPTY as EMPTY_VALUES
 from trimtab.kube.fields import EMPTY, FieldSet, path
-from trimtab.kube.schema import Schema
+from trimtab.kube.schema import MICRO_TIME, TIME, Schema
 from trimtab.kube.typed import same
 
 Json = dict[str, Any]
@@ -123,8 +124,8 @@ def _blank(schema: Schema, depth: int) -> Json:
     for name, field in schema.fields():
         if field.is_struct and depth < 8:
             found[name] = _blank(field, depth + 1)
-        elif field.type in ("array", "object") and field.is_written:
-            found[name] = None
+        elif field.is_written:
+            found[name] = None if field.model in (TIME, MICRO_TIME) else EMPTY_VALUES.get(field.type)
     return found
 
 

@@ -99,6 +99,8 @@ def _v2_from_v1(autoscaler: Json) -> Json:
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
     status = {"currentMetrics": None, **(autoscaler.get("status") or {})}
     status.pop("currentCPUUtilizationPercentage", None)
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
     return {**autoscaler, "spec": spec, "status": status}
 
 

@@ -104,7 +104,7 @@ def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: 
     version, uid = metadata.get("resourceVersion") or "", metadata.get("uid")
     if version and not (version.isascii() and version.isdigit()):
         raise Refused(500, "", f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax")
-    if uid and uid != live["metadata"]["uid"]:
+    if uid and uid != live["metadata"]["uid"] and not patch:
         raise conflict(served.group, served.plural, address.name, _other_uid(uid, live, address))
     if not version and not patch and strategy_of(served).needs_version:
         told = "Invalid value: 0: must be specified for an update"

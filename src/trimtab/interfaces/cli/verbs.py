@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 
 #: verb → the module beside this one that holds the command of that name
-VERBS = {"settings": "settings", "version": "version"}
+VERBS = {"cluster": "cluster", "settings": "settings", "version": "version"}
 
 
 class Invocation(NamedTuple):

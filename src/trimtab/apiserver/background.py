@@ -1,0 +1,175 @@
+"""One embedded cluster that outlives the command that started it: started, found again, and stopped.
+
+What is known of it lies in a folder of the user: a state file, a log, and a kubeconfig that nobody else can
+read. A process counts as ours only if its number and the moment of its start are those that were written
+down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.apiserver.kubeconfigs import merged, without
+from trimtab.errors import InvalidSpec, Missing, Unavailable
+from trimtab.resources.yaml import dump, load
+
+STATE, LOG, KUBECONFIG = "state.json", "log.txt", "kubeconfig"
+START_LIMIT = 30.0  # seconds; it takes less than one on an idle machine
+STOP_LIMIT = 10.0
+CONTEXT = "trimtab"
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """A cluster that runs, as it was written down."""
+
+    pid: int
+    born: str  # the moment the process was started, as the kernel counts it
+    url: str
+    kubeconfig: str
+    since: str
+
+
+# -- the process itself -----------------------------------------------------------------------------------
+
+
+async def run(folder: Path, config: Path, *, port: int = 0, ready: int | None = None) -> None:
+    """Serve a fresh cluster until somebody asks this process to end."""
+    # Only the process that serves pays for these imports.
+    from trimtab.apiserver.memory import MemoryCluster
+    from trimtab.apiserver.serve import kubeconfig, serve
+
+    cluster = MemoryCluster()
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    async with serve(cluster.api, port=port) as server:
+        _write_config(config, kubeconfig(server, CONTEXT))
+        state = State(
+            pid=os.getpid(),
+            born=_born(os.getpid()),
+            url=server.url,
+            kubeconfig=str(config),
+            since=cluster.api.clock.now().isoformat(timespec="seconds"),
+        )
+        _write(folder / STATE, msgspec.json.encode(state))
+        if ready is not None:
+            os.write(ready, b"ready\n")
+            os.close(ready)
+        try:
+            await stopped.wait()
+        finally:
+            _forget(folder, state)
+
+
+def _forget(folder: Path, state: State) -> None:
+    (folder / STATE).unlink(missing_ok=True)
+    path = Path(state.kubeconfig)
+    if path == folder / KUBECONFIG:
+        path.unlink(missing_ok=True)
+    elif path.exists():
+        left = without(_read_config(path), CONTEXT, state.url)
+        _write(path, dump(left).encode())
+
+
+def _write_config(path: Path, own: dict[str, Any]) -> None:
+    """Write a kubeconfig, or add ours to one that is there."""
+    before = _read_config(path) if path.exists() else {}
+    _write(path, dump(merged(before, own)).encode())
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    value = load(path.read_bytes(), str(path))
+    if value is not None and not isinstance(value, dict):
+        raise InvalidSpec(f"kubeconfig {path}", "it is no kubeconfig", "Name another file with --kubeconfig")
+    return value or {}
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replace a file at once; only its owner may read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    beside.replace(path)
+
+
+# -- from outside -----------------------------------------------------------------------------------------
+
+
+def running(folder: Path) -> State | None:
+    """The cluster that runs, if one does; what is left of one that died is not counted."""
+    try:
+        state = msgspec.json.decode((folder / STATE).read_bytes(), type=State)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    return state if _born(state.pid) == state.born else None
+
+
+def start(folder: Path, config: Path, *, port: int = 0) -> State:
+    """Start a cluster in the background, returning when it answers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told, tell = os.pipe()
+    command = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(folder)]
+    command += ["--kubeconfig", str(config), "--port", str(port), "--ready", str(tell)]
+    with (folder / LOG).open("wb") as log, os.fdopen(told, "rb") as answer:
+        child = subprocess.Popen(  # noqa: S603 - ourselves, with arguments of our own
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=[tell],
+        )
+        os.close(tell)
+        readable, _, _ = select.select([answer], [], [], START_LIMIT)
+        word = answer.readline() if readable else b""
+    state = running(folder)
+    if word != b"ready\n" or state is None:
+        child.kill()
+        child.wait()
+        raise Unavailable("cluster", _last_words(folder), f"The whole log is in {folder / LOG}")
+    return state
+
+
+def _last_words(folder: Path) -> str:
+    lines = (folder / LOG).read_text(errors="replace").strip().splitlines()
+    return f"it did not start: {lines[-1]}" if lines else "it did not start in time"
+
+
+def stop(folder: Path) -> State:
+    """Stop the cluster that runs, returning when it has ended."""
+    state = running(folder)
+    if state is None:
+        raise Missing("cluster", "none is running", "Start one with: trimtab cluster up")
+    handle = os.pidfd_open(state.pid)
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+        ended, _, _ = select.select([handle], [], [], STOP_LIMIT)
+        if not ended:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            select.select([handle], [], [], STOP_LIMIT)
+    finally:
+        os.close(handle)
+    _forget(folder, state)
+    return state
+
+
+def _born(pid: int) -> str:
+    """When a process was started, in the kernel's clock ticks; empty if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]

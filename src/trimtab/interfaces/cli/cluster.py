@@ -1,0 +1,125 @@
+"""`trimtab cluster up|status|down`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trimtab.interfaces.cli.output import encoded, output_option, table
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.apiserver.background import State
+
+
+@click.group()
+def cluster() -> None:
+    """Run a Kubernetes API in memory, for trying things out.
+
+    It answers like a real cluster, keeps everything in memory, and forgets it at the end.
+
+    \b
+    Examples:
+      trimtab cluster up
+      trimtab cluster status
+      trimtab cluster down
+    """
+
+
+@cluster.command()
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Add the context `trimtab` to this file and make it current, instead of writing a file of its own.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Listen here; 0 takes a free port.")
+@click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C instead of going to the background.")
+@click.option("--state", type=click.Path(path_type=Path, file_okay=False), hidden=True)
+@click.option("--ready", type=int, hidden=True)
+@click.pass_obj
+def up(
+    invocation: Invocation,
+    kubeconfig: Path | None,
+    port: int,
+    state: Path | None,
+    ready: int | None,
+    *,
+    foreground: bool,
+) -> None:
+    """Start the cluster and print how to reach it; it runs until `down`.
+
+    \b
+    Examples:
+      trimtab cluster up
+      trimtab cluster up --kubeconfig ~/.kube/config
+      trimtab cluster up --foreground --port 6443
+    """
+    from trimtab.apiserver import background
+
+    folder = state or _folder(invocation.environment)
+    if (already := background.running(folder)) is not None:
+        click.echo(_told("The cluster is up already", already))
+        return
+    config = kubeconfig or folder / background.KUBECONFIG
+    if not foreground:
+        click.echo(_told("The cluster is up", background.start(folder, config.absolute(), port=port)))
+        return
+    import asyncio
+
+    if ready is None:
+        click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
+    asyncio.run(background.run(folder, config.absolute(), port=port, ready=ready))
+
+
+@cluster.command()
+@output_option
+@click.pass_obj
+def status(invocation: Invocation, output: str) -> None:
+    """Print where the cluster is, if it runs.
+
+    \b
+    Examples:
+      trimtab cluster status
+      trimtab cluster status -o json
+    """
+    from trimtab.apiserver import background
+    from trimtab.errors import Missing
+
+    found = background.running(_folder(invocation.environment))
+    if found is None:
+        raise Missing("cluster", "none is running", "Start one with: trimtab cluster up")
+    facts = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
+    click.echo(table(list(facts.items())) if output == "text" else encoded(facts, output))
+
+
+@cluster.command()
+@click.pass_obj
+def down(invocation: Invocation) -> None:
+    """Stop the cluster; what was in it is gone.
+
+    \b
+    Examples:
+      trimtab cluster down
+    """
+    from trimtab.apiserver import background
+
+    background.stop(_folder(invocation.environment))
+    click.echo("The cluster is down.")
+
+
+def _folder(environment: Mapping[str, str]) -> Path:
+    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "trimtab" / "cluster"
+
+
+def _told(sentence: str, state: State) -> str:
+    lines = (
+        f"{sentence} at {state.url}",
+        f"  use it:   export KUBECONFIG={state.kubeconfig}",
+        "  look:     kubectl get namespaces",
+        "  stop it:  trimtab cluster down",
+    )
+    return "\n".join(lines)

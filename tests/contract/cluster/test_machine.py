@@ -1,0 +1,130 @@
+"""Random histories, played to two clusters at once: nobody can tell them apart, and a liar is found out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.contract.cluster.machine import Twins
+from tests.contract.cluster.worlds import World, http_world, memory_world, real_world
+from trimtab.kube.cluster import Cluster
+
+if TYPE_CHECKING:
+    from testbed.controlplane import ControlPlane
+
+EXAMPLES = 12
+STEPS = 15
+
+
+@pytest.fixture
+def examples(pytestconfig: pytest.Config) -> int:
+    """How many histories to play; with `--examples` more of them, and other ones each time."""
+    return int(pytestconfig.getoption("examples", default=0) or 0)
+
+
+@pytest.mark.real
+@pytest.mark.timeout(0)
+def test_the_embedded_cluster_cannot_be_told_from_the_real_one(
+    quiet_plane: ControlPlane, examples: int
+) -> None:
+    with worlds(real_world(quiet_plane), memory_world()) as (loop, left, right):
+        play(loop, left, right, examples)
+
+
+@pytest.mark.timeout(0)
+def test_it_is_the_same_in_process_and_over_http(examples: int) -> None:
+    with worlds(memory_world(), http_world()) as (loop, left, right):
+        play(loop, left, right, examples)
+
+
+@pytest.mark.real
+def test_the_real_one_cannot_be_told_from_itself(quiet_plane: ControlPlane) -> None:
+    with worlds(real_world(quiet_plane), real_world(quiet_plane)) as (loop, left, right):
+        play(loop, left, right, most=3)
+
+
+class Meek:
+    """A cluster that never dares to force."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def apply(self, *args: Any, force: bool = False, **kwargs: Any) -> Any:
+        return await self._cluster.apply(*args, force=False, **kwargs)
+
+
+class Forgetful(Meek):
+    """A cluster that does everything right and leaves deletions out of its watches."""
+
+    async def apply(self, *args: Any, force: bool = False, **kwargs: Any) -> Any:
+        return await self._cluster.apply(*args, force=force, **kwargs)
+
+    def watch(self, resource: Any, **options: Any) -> Any:
+        return _without_deletions(self._cluster.watch(resource, **options))
+
+
+class _without_deletions:  # noqa: N801 - it stands where a context manager is called
+    def __init__(self, watching: AbstractAsyncContextManager[Any]) -> None:
+        self._watching = watching
+
+    async def __aenter__(self) -> Any:
+        events = await self._watching.__aenter__()
+        return (event async for event in events if event.type.value != "DELETED")
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._watching.__aexit__(*error)
+
+
+@pytest.mark.parametrize("liar", [Meek, Forgetful])
+def test_a_planted_difference_is_found(liar: type[Meek]) -> None:
+    with worlds(memory_world(), memory_world()) as (loop, left, right):
+        lying: Any = liar(right.cluster)
+        with pytest.raises(AssertionError, match="expected"):
+            play(loop, left, World(lying), most=60, shrink=False)
+
+
+def play(
+    loop: asyncio.AbstractEventLoop,
+    left: World,
+    right: World,
+    examples: int = 0,
+    *,
+    most: int = EXAMPLES,
+    shrink: bool = True,
+) -> None:
+    chosen = settings(
+        max_examples=examples or most,
+        stateful_step_count=STEPS,
+        deadline=None,
+        derandomize=not examples,
+        database=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+    )
+    run_state_machine_as_test(lambda: Twins(loop, left, right), settings=chosen)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def worlds(
+    *made: AbstractAsyncContextManager[World],
+) -> Iterator[tuple[asyncio.AbstractEventLoop, World, World]]:
+    """Two worlds and the loop that they live in."""
+    loop = asyncio.new_event_loop()
+    stack = AsyncExitStack()
+    try:
+        left, right = [loop.run_until_complete(stack.enter_async_context(each)) for each in made]
+        yield loop, left, right
+    finally:
+        loop.run_until_complete(stack.aclose())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
