@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.apiserver import admission, definitions, scales
+from trimtab.apiserver.bindings import bound
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
@@ -121,13 +122,21 @@ class Api:
     # -- creating -----------------------------------------------------------------------------------------
 
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        """Make a new object."""
+        """Make a new object, or bind a pod to a node."""
+        if address.subresource == "binding":
+            return self._bind(address, _object_in(body), options)
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
         with warned(read.warnings):
             return self._create(named, address, options, read.warnings, manager=options.manager)
+
+    def _bind(self, address: Address, binding: Json, options: WriteOptions) -> Answer:
+        live = manifest_of(self._entry(address), address.served)
+        self.replace(bound(live, binding, self.clock.now()), live, address, options, ())
+        success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        return Answer(201, _encoded(success))
 
     def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
         """The object in a body, as its kind knows it, and what to warn of."""

@@ -143,11 +143,18 @@ class MemoryCluster:
             watch.close()
 
     async def create(
-        self, resource: Resource, body: Body, *, namespace: str = "", write: Write = FOR_REAL
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        write: Write = FOR_REAL,
     ) -> Written:
-        """Make a new object."""
-        with _told("create", resource, namespace):
-            address = self._address(resource, namespace, verb="create")
+        """Make a new object, or what an object's subresource makes."""
+        with _told("create", resource, namespace, name, subresource):
+            address = self._address(resource, namespace, name, subresource, verb="create")
             return _written(self.api.create(address, Content(body), _options(write)))
 
     async def update(

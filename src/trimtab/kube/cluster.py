@@ -169,9 +169,16 @@ class Cluster(Protocol):
         """
 
     async def create(
-        self, resource: Resource, body: Body, *, namespace: str = "", write: Write = FOR_REAL
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        write: Write = FOR_REAL,
     ) -> Written:
-        """Make a new object."""
+        """Make a new object, or what an object's subresource makes: a binding, an eviction, a token."""
 
     async def update(
         self,

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from trimtab.errors import InvalidSpec, Missing, TrimtabError
 from trimtab.kube import discovery
@@ -136,19 +137,19 @@ class HttpCluster:
             raise unreachable(request.subject, self._transport.server, "cut the connection")
 
     async def create(
-        self, resource: Resource, body: Body, *, namespace: str = "", write: Write = FOR_REAL
+        self,
+        resource: Resource,
+        body: Body,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        write: Write = FOR_REAL,
     ) -> Written:
-        """Make a new object."""
-        subject = _subject("create", resource, namespace, _name_in(body))
-        request = Request(
-            subject=subject,
-            path=resource.path(namespace),
-            method="POST",
-            query=_writing(write),
-            body=_encoded(body),
-            secrets=_secrets_in(subject, resource, body),
-        )
-        return await self._written(resource, request)
+        """Make a new object, or what an object's subresource makes: a binding, an eviction, a token."""
+        subject = _subject("create", resource, namespace, name or _name_in(body), subresource)
+        path = resource.path(namespace, name, subresource)
+        return await self._written(resource, _write_request(subject, "POST", path, resource, body, write))
 
     async def update(
         self,
@@ -162,15 +163,8 @@ class HttpCluster:
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
         subject = _subject("update", resource, namespace, name, subresource)
-        request = Request(
-            subject=subject,
-            path=_object_path(resource, namespace, name, subresource),
-            method="PUT",
-            query=_writing(write),
-            body=_encoded(body),
-            secrets=_secrets_in(subject, resource, body),
-        )
-        return await self._written(resource, request)
+        path = _object_path(resource, namespace, name, subresource)
+        return await self._written(resource, _write_request(subject, "PUT", path, resource, body, write))
 
     async def patch(
         self,
@@ -185,16 +179,9 @@ class HttpCluster:
     ) -> Written:
         """Change parts of an object."""
         subject = _subject("patch", resource, namespace, name, subresource)
-        request = Request(
-            subject=subject,
-            path=_object_path(resource, namespace, name, subresource),
-            method="PATCH",
-            query=_writing(write),
-            body=_encoded(body),
-            content_type=how.value,
-            secrets=_secrets_in(subject, resource, body),
-        )
-        return await self._written(resource, request)
+        path = _object_path(resource, namespace, name, subresource)
+        request = _write_request(subject, "PATCH", path, resource, body, write)
+        return await self._written(resource, replace(request, content_type=how.value))
 
     async def apply(
         self,
@@ -209,17 +196,12 @@ class HttpCluster:
     ) -> Written:
         """Declare the fields this manager wants; the same declaration twice does no more than once."""
         subject = _subject("apply", resource, namespace, name, subresource)
-        request = Request(
-            subject=subject,
-            path=_object_path(resource, namespace, name, subresource),
-            method="PATCH",
-            query={**_writing(write), **({"force": "true"} if force else {})},
-            body=_encoded(body),
-            content_type=_APPLY,
-            repeatable=True,
-            secrets=_secrets_in(subject, resource, body),
+        path = _object_path(resource, namespace, name, subresource)
+        request = _write_request(subject, "PATCH", path, resource, body, write)
+        query = {**request.query, **({"force": "true"} if force else {})}
+        return await self._written(
+            resource, replace(request, content_type=_APPLY, query=query, repeatable=True)
         )
-        return await self._written(resource, request)
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", how: Deletion = PLAINLY
@@ -402,6 +384,20 @@ def _watching(since: str, select: Selection, *, initial: bool) -> dict[str, str]
     if initial:
         query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     return query
+
+
+def _write_request(
+    subject: str, method: str, path: str, resource: Resource, body: PatchBody, write: Write
+) -> Request:
+    """A request that writes this body in the name of its manager."""
+    return Request(
+        subject=subject,
+        path=path,
+        method=method,
+        query=_writing(write),
+        body=_encoded(body),
+        secrets=_secrets_in(subject, resource, body),
+    )
 
 
 def _writing(write: Write) -> dict[str, str]:

@@ -1,0 +1,104 @@
+"""The pods of Jobs: how they are made, tracked, indexed and given up. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from trimtab.apiserver.behaviours.changes import Update
+from trimtab.apiserver.behaviours.manifests import (
+    Manifest,
+    annotations_of,
+    finalizers_of,
+    moment,
+    name_of,
+    status_of,
+    with_metadata,
+)
+from trimtab.apiserver.behaviours.ownership import pod_from
+from trimtab.apiserver.behaviours.readiness import dispensable_first, is_active
+
+FINALIZER = "batch.kubernetes.io/job-tracking"
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+def without_tracking(pod: Manifest) -> Update:
+    """The pod without the finalizer that keeps it until it is counted."""
+    left = [each for each in finalizers_of(pod) if each != FINALIZER]
+    return Update(body=with_metadata(pod, finalizers=left))
+
+
+def finished_at(pod: Manifest) -> datetime | None:
+    """When the pod's last container ended, if the pod is over."""
+    status = status_of(pod)
+    if status.get("phase") not in ("Succeeded", "Failed"):
+        return None
+    ends = [
+        each["state"]["terminated"]["finishedAt"]
+        for each in status.get("containerStatuses") or ()
+        if "terminated" in each.get("state", {})
+    ]
+    return moment(max(ends, default=pod["metadata"]["creationTimestamp"]))
+
+
+def surplus(job: Manifest, active: Sequence[Manifest], count: int) -> list[Manifest]:
+    """So many pods that the Job can do without."""
+    return dispensable_first(active)[:count] if count > 0 else []
+
+
+def job_pods(job: Manifest, pods: Iterable[Manifest], count: int) -> Iterator[dict[str, Any]]:
+    """So many new pods; those of an indexed Job take the lowest indexes that are free."""
+    template = job["spec"]["template"]
+    if job["spec"].get("completionMode") != "Indexed":
+        for _ in range(count):
+            yield pod_from(job, template, finalizers=(FINALIZER,))
+        return
+    pods = list(pods)
+    taken = completed_indexes(job, pods) | {index_of(pod) for pod in pods if is_active(pod)}
+    free = (index for index in range(job["spec"]["completions"]) if index not in taken)
+    for index, _ in zip(free, range(count), strict=False):
+        yield _indexed_pod(job, index)
+
+
+def _indexed_pod(job: Manifest, index: int) -> dict[str, Any]:
+    template, mark = job["spec"]["template"], {INDEX: str(index)}
+    pod = pod_from(job, template, labels=mark, annotations=mark, finalizers=(FINALIZER,))
+    reference = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
+    variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": reference}
+    spec = {"hostname": f"{name_of(job)}-{index}", **template["spec"]}
+    for kind in ("initContainers", "containers"):
+        if spec.get(kind):
+            spec[kind] = [{**each, "env": [*(each.get("env") or ()), variable]} for each in spec[kind]]
+    metadata = {**pod["metadata"], "generateName": f"{name_of(job)}-{index}-"}
+    return {**pod, "metadata": metadata, "spec": spec}
+
+
+def index_of(pod: Manifest) -> int:
+    """The pod's completion index; -1 if it has none."""
+    text = annotations_of(pod).get(INDEX, "")
+    return int(text) if text.isdigit() else -1
+
+
+def completed_indexes(job: Manifest, pods: Iterable[Manifest]) -> set[int]:
+    """The indexes that have succeeded, by the status and by the pods."""
+    done = {index_of(pod) for pod in pods if status_of(pod).get("phase") == "Succeeded"}
+    done |= set(_from_ranges(status_of(job).get("completedIndexes", "")))
+    return {index for index in done if 0 <= index < job["spec"].get("completions", 0)}
+
+
+def _from_ranges(text: str) -> Iterator[int]:
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def index_ranges(indexes: Iterable[int]) -> str:
+    """Indexes as the status writes them: `0,2-4,7`."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)

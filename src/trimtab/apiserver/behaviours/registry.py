@@ -1,0 +1,39 @@
+"""Every behaviour there is. Pure."""
+
+from __future__ import annotations
+
+from trimtab.apiserver.behaviours.changes import Behaviour
+from trimtab.apiserver.behaviours.cronjobs import CRON_JOBS
+from trimtab.apiserver.behaviours.daemonsets import DAEMON_SETS
+from trimtab.apiserver.behaviours.deployments import DEPLOYMENTS
+from trimtab.apiserver.behaviours.endpoints import SERVICES
+from trimtab.apiserver.behaviours.garbage import GARBAGE
+from trimtab.apiserver.behaviours.jobs import JOBS
+from trimtab.apiserver.behaviours.namespaces import namespaces_with
+from trimtab.apiserver.behaviours.nodes import NODES
+from trimtab.apiserver.behaviours.placement import SCHEDULER
+from trimtab.apiserver.behaviours.pods import KUBELET
+from trimtab.apiserver.behaviours.replicasets import REPLICA_SETS
+from trimtab.apiserver.behaviours.statefulsets import STATEFUL_SETS
+from trimtab.apiserver.behaviours.volumes import CLAIMS, CLASSES, VOLUMES
+
+
+def every_behaviour(root_ca: str = "") -> tuple[Behaviour, ...]:
+    """All behaviours; pods trust this certificate authority."""
+    return (
+        NODES,
+        CLASSES,
+        namespaces_with(root_ca),
+        GARBAGE,
+        DEPLOYMENTS,
+        REPLICA_SETS,
+        STATEFUL_SETS,
+        DAEMON_SETS,
+        CRON_JOBS,
+        JOBS,
+        SERVICES,
+        CLAIMS,
+        VOLUMES,
+        SCHEDULER,
+        KUBELET,
+    )

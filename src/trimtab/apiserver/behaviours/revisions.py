@@ -1,0 +1,78 @@
+"""ControllerRevisions: the templates that StatefulSets and DaemonSets had and have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.apiserver.behaviours.changes import Change, Create, Delete, Update
+from trimtab.apiserver.behaviours.hashes import template_hash
+from trimtab.apiserver.behaviours.kinds import CONTROLLER_REVISION
+from trimtab.apiserver.behaviours.manifests import (
+    Manifest,
+    annotations_of,
+    controller_reference,
+    is_controlled_by,
+    name_of,
+    namespace_of,
+    status_of,
+)
+from trimtab.apiserver.behaviours.world import World
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """The revisions of one controller by number, the one of its template, and what to write for that."""
+
+    all: tuple[Manifest, ...]
+    update: Manifest
+    change: Change | None = None
+
+
+def history_of(world: World, owner: Manifest, *, hash_label: str) -> History:
+    """The revisions of a controller; the one of the present template is the newest, or becomes so."""
+    found = [each for each in world.owned(owner, CONTROLLER_REVISION) if is_controlled_by(each, owner)]
+    found.sort(key=lambda each: (each["revision"], name_of(each)))
+    data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+    newest = found[-1]["revision"] if found else 0
+    same = [each for each in found if each.get("data") == data]
+    if not same:
+        made = _revision(owner, data, newest + 1, hash_label)
+        return History(all=tuple(found), update=made, change=Create(made))
+    update = same[-1]
+    if update["revision"] == newest:
+        return History(all=tuple(found), update=update)
+    change = Update(body={**update, "revision": newest + 1})
+    return History(all=tuple(found), update=update, change=change)
+
+
+def _revision(owner: Manifest, data: dict[str, Any], number: int, hash_label: str) -> dict[str, Any]:
+    hashed = template_hash(owner["spec"]["template"], int(status_of(owner).get("collisionCount", 0)))
+    labels = (owner["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    metadata = {
+        "name": f"{name_of(owner)}-{hashed}",
+        "namespace": namespace_of(owner),
+        "labels": {**labels, hash_label: hashed},
+        "annotations": dict(annotations_of(owner)),
+        "ownerReferences": [controller_reference(owner)],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {key: value for key, value in metadata.items() if value},
+        "data": data,
+        "revision": number,
+    }
+
+
+def template_of(revision: Manifest) -> dict[str, Any]:
+    """The template that a revision keeps."""
+    template = revision["data"]["spec"]["template"]
+    return {key: value for key, value in template.items() if key != "$patch"}
+
+
+def forgotten(revisions: Sequence[Manifest], used: Collection[str], limit: int) -> list[Delete]:
+    """Revisions that nobody uses beyond the history that is kept, the oldest first."""
+    unused = [each for each in revisions if name_of(each) not in used]
+    return [Delete(target=each) for each in unused[: max(0, len(unused) - limit)]]
