@@ -352,7 +352,9 @@ async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong(
     assert answers.asked == ["GET"]
 
 
-@pytest.mark.parametrize(("settings", "gzip"), [(QUICK, True), (replace(QUICK, compression=False), False)])
+@pytest.mark.parametrize(
+    ("settings", "gzip"), [(PATIENT, True), (replace(PATIENT, compression=False), False)]
+)
 async def test_compressed_answers_are_asked_for_unless_the_settings_say_no(
     settings: ClusterSettings, *, gzip: bool
 ) -> None:
