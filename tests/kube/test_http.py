@@ -391,6 +391,27 @@ async def test_a_refused_secret_is_not_repeated_in_the_error(cluster: HttpCluste
     assert canary not in repr(caught.value.status)
 
 
+async def test_no_value_of_a_secret_is_in_the_refusal_of_a_change_neither_sent_nor_live(
+    cluster: HttpCluster, namespace: str
+) -> None:
+    live, pin = "bGl2ZS1jYW5hcnk=", 918273645
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    await cluster.create(SECRETS, manifest | {"data": {"live": live}}, namespace=namespace)
+    mistyped = {"stringData": {"pin": pin}}
+    operation = {"op": "add", "path": "/data/pin", "value": pin}
+    for refused in (
+        cluster.apply(SECRETS, "s", manifest | mistyped, namespace=namespace),
+        cluster.patch(SECRETS, "s", mistyped, how=PatchType.MERGE, namespace=namespace),
+        cluster.patch(SECRETS, "s", mistyped, how=PatchType.STRATEGIC, namespace=namespace),
+        cluster.patch(SECRETS, "s", [operation], how=PatchType.JSON, namespace=namespace),
+    ):
+        with pytest.raises(InvalidObject) as caught:
+            await refused
+        said = f"{caught.value} {caught.value.status!r}"
+        assert live not in said
+        assert str(pin) not in said
+
+
 async def test_a_generated_name_comes_back(cluster: HttpCluster, namespace: str) -> None:
     nameless = config_map("x")
     nameless["metadata"] = {"generateName": "made-"}

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 from aiohttp import web
 
-from tests.kube.world import CONFIG_MAPS, TokenAccess, config_map
+from tests.kube.world import CONFIG_MAPS, SECRETS, TokenAccess, config_map
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Throttled, TrimtabError, Unavailable
 from trimtab.kube.cluster import PatchType
 from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
@@ -322,6 +322,25 @@ async def test_an_object_of_more_than_a_mebibyte_travels() -> None:
     async with server(weighs) as cluster:
         await cluster.create(CONFIG_MAPS, config_map("a", key="x" * 1_200_000))
     assert sizes[0] > 1_200_000
+
+
+async def test_a_warning_about_a_secret_does_not_repeat_it() -> None:
+    async def warns(_: web.Request) -> web.StreamResponse:
+        headers = {"Warning": '299 - "the password canary is weak"'}
+        return web.json_response(config_map("a"), headers=headers)
+
+    async with server(warns) as cluster:
+        written = await cluster.create(SECRETS, {"stringData": {"password": "canary"}})
+    assert written.warnings == ("the password *** is weak",)
+
+
+async def test_a_secret_that_is_no_json_is_not_sent_for_the_server_would_quote_it() -> None:
+    answers = Answers()
+    async with server(answers.answer) as cluster:
+        with pytest.raises(InvalidSpec, match="not JSON") as caught:
+            await cluster.create(SECRETS, b'{"data":{"p":"canary"')
+    assert "canary" not in str(caught.value)
+    assert answers.asked == []
 
 
 async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong() -> None:

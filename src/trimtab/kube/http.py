@@ -139,13 +139,14 @@ class HttpCluster:
         self, resource: Resource, body: Body, *, namespace: str = "", write: Write = FOR_REAL
     ) -> Written:
         """Make a new object."""
+        subject = _subject("create", resource, namespace, _name_in(body))
         request = Request(
-            subject=_subject("create", resource, namespace, _name_in(body)),
+            subject=subject,
             path=resource.path(namespace),
             method="POST",
             query=_writing(write),
             body=_encoded(body),
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -160,13 +161,14 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
+        subject = _subject("update", resource, namespace, name, subresource)
         request = Request(
-            subject=_subject("update", resource, namespace, name, subresource),
+            subject=subject,
             path=_object_path(resource, namespace, name, subresource),
             method="PUT",
             query=_writing(write),
             body=_encoded(body),
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -182,14 +184,15 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Change parts of an object."""
+        subject = _subject("patch", resource, namespace, name, subresource)
         request = Request(
-            subject=_subject("patch", resource, namespace, name, subresource),
+            subject=subject,
             path=_object_path(resource, namespace, name, subresource),
             method="PATCH",
             query=_writing(write),
             body=_encoded(body),
             content_type=how.value,
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -205,15 +208,16 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Declare the fields this manager wants; the same declaration twice does no more than once."""
+        subject = _subject("apply", resource, namespace, name, subresource)
         request = Request(
-            subject=_subject("apply", resource, namespace, name, subresource),
+            subject=subject,
             path=_object_path(resource, namespace, name, subresource),
             method="PATCH",
             query={**_writing(write), **({"force": "true"} if force else {})},
             body=_encoded(body),
             content_type=_APPLY,
             repeatable=True,
-            secrets=_secrets_in(resource, body),
+            secrets=_secrets_in(subject, resource, body),
         )
         return await self._written(resource, request)
 
@@ -455,30 +459,33 @@ def _name_in(body: Body) -> str:
             return ""
 
 
-def _secrets_in(resource: Resource, body: PatchBody) -> tuple[str, ...]:
+def _secrets_in(subject: str, resource: Resource, body: PatchBody) -> tuple[str, ...] | None:
     """The values sent for a Secret: whatever the server says about it must not repeat them."""
     if resource.kind != "Secret" or resource.group:
-        return ()
+        return None
     match _decoded(body):
         case list() as operations:
-            return tuple(_strings(operations))
+            return tuple(_values(operations))
         case dict() as manifest:
             metadata = manifest.get("metadata")
             annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-            return tuple(_strings([manifest.get("data"), manifest.get("stringData"), annotations]))
+            return tuple(_values([manifest.get("data"), manifest.get("stringData"), annotations]))
         case _:
-            return ()
+            reason = "what was to be sent is not JSON, so its values could not be kept out of messages"
+            raise InvalidSpec(subject, reason, "Send the Secret as JSON.")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _values(value: Any) -> Iterator[str]:
     match value:
-        case str():
-            yield value
+        case bool():
+            return
+        case str() | int() | float():
+            yield str(value)
         case dict():
             for each in value.values():
-                yield from _strings(each)
+                yield from _values(each)
         case list():
             for each in value:
-                yield from _strings(each)
+                yield from _values(each)
         case _:
             return

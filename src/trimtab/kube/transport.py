@@ -42,8 +42,8 @@ _T = TypeVar("_T")
 class Request(Struct, frozen=True, kw_only=True):
     """What to send, and how to speak of it.
 
-    `repeatable` says that sending it twice does no more than sending it once; `secrets` are struck out of
-    whatever the server says about it.
+    `repeatable` says that sending it twice does no more than sending it once; `secrets` are the values that
+    a Secret is sent with, None for other kinds: they are struck out of whatever the server says about it.
     """
 
     subject: str
@@ -54,7 +54,7 @@ class Request(Struct, frozen=True, kw_only=True):
     content_type: str = "application/json"
     accept: str = "application/json"
     repeatable: bool = False
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] | None = None
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -179,7 +179,10 @@ class Transport:
     async def _attempt(self, request: Request) -> Answer:
         async with await self._opened(self._requests, request) as response:
             body = await self._whole(request, response, self._settings.answer_limit)
-            return Answer(body=body, warnings=warnings_in(response.headers.getall("Warning", [])))
+            warned = warnings_in(response.headers.getall("Warning", []))
+            return Answer(
+                body=body, warnings=tuple(without_secrets(each, request.secrets) for each in warned)
+            )
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -254,7 +257,7 @@ class Transport:
 
     async def _refusal(self, request: Request, response: aiohttp.ClientResponse) -> TrimtabError:
         body = await self._whole(request, response, _LONGEST_REFUSAL)
-        status = without_secrets(status_from(response.status, body), request.secrets)
+        status = status_from(response.status, body, request.secrets)
         return failure(
             request.subject, status, retry_after=seconds_in(response.headers.get("Retry-After", ""))
         )
