@@ -112,7 +112,27 @@ LEGACY = {
 
 def test_both_forms_describe_a_kind_alike() -> None:
     assert aggregated(encode(AGGREGATED)).resources == (WIDGETS,)
-    assert legacy([("example.com/v1", encode(LEGACY))], {}).resources == (WIDGETS,)
+    assert legacy("example.com/v1", encode(LEGACY)) == (WIDGETS,)
+
+
+def test_lists_that_go_left_empty_may_be_null() -> None:
+    nothing = {"verbs": None, "shortNames": None, "categories": None}
+    widget = {
+        "resource": "widgets",
+        "scope": "Cluster",
+        "responseKind": {"kind": "Widget"},
+        "subresources": None,
+    }
+    group = {"metadata": {"name": "a"}, "versions": [{"version": "v1", "resources": [widget | nothing]}]}
+    bare = Resource(group="a", version="v1", kind="Widget", plural="widgets", namespaced=False)
+    assert aggregated(encode({"items": [group, {"versions": None}]}), encode({"items": None})).resources == (
+        bare,
+    )
+    old = {"resources": [{"name": "widgets", "kind": "Widget", **nothing}]}
+    assert legacy("a/v1", encode(old)) == (bare,)
+    assert legacy("a/v1", encode({"resources": None})) == ()
+    assert group_versions(encode({"versions": None}), encode({"groups": None})) == ()
+    assert group_versions(encode({"versions": ["v1"]}), encode({"groups": [{"versions": None}]})) == ("v1",)
 
 
 def test_a_group_whose_server_does_not_answer_is_named() -> None:
@@ -141,10 +161,13 @@ async def test_a_server_without_the_aggregated_form_is_asked_group_by_group_and_
             "groups": [
                 {"versions": [{"groupVersion": "example.com/v1"}]},
                 {"versions": [{"groupVersion": "broken.example.com/v1"}]},
+                {"versions": [{"groupVersion": "rubbish.example.com/v1"}]},
+                {"versions": [{"groupVersion": "../../v1"}]},
             ],
         },
         "/api/v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True, "verbs": ["get"]}]},
         "/apis/example.com/v1": LEGACY,
+        "/apis/rubbish.example.com/v1": {"resources": "rubbish"},
     }
 
     async def old_server(request: web.Request) -> web.StreamResponse:
@@ -155,7 +178,25 @@ async def test_a_server_without_the_aggregated_form_is_asked_group_by_group_and_
     async with server(old_server, ClusterSettings(attempts=1)) as cluster:
         found = await cluster.discover()
     assert [each.kind for each in found.resources] == ["Pod", "Widget"]
-    assert dict(found.failed) == {"broken.example.com/v1": "HTTP 503: service unavailable"}
+    assert list(found.failed) == ["broken.example.com/v1", "rubbish.example.com/v1", "../../v1"]
+    assert found.failed["broken.example.com/v1"] == "HTTP 503: service unavailable"
+    assert "not Kubernetes' JSON" in found.failed["rubbish.example.com/v1"]
+
+
+@pytest.mark.parametrize("modern", ["/api", "/apis"])
+async def test_servers_of_two_versions_behind_one_address_do_not_hide_half_of_the_kinds(modern: str) -> None:
+    core = {"kind": "APIVersions", "versions": ["v1"]}
+    groups = {"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": "example.com/v1"}]}]}
+    pods = {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]}
+    answers = {"/api": core, "/apis": groups, "/api/v1": pods, "/apis/example.com/v1": LEGACY}
+
+    async def mixed(request: web.Request) -> web.StreamResponse:
+        aggregated_form = request.path == modern and "apidiscovery" in request.headers["Accept"]
+        return web.json_response(AGGREGATED if aggregated_form else answers[request.path])
+
+    async with server(mixed) as cluster:
+        found = await cluster.discover()
+    assert [each.kind for each in found.resources] == ["Pod", "Widget"]
 
 
 async def test_both_forms_agree_on_everything_the_real_server_serves(
@@ -169,7 +210,8 @@ async def test_both_forms_agree_on_everything_the_real_server_serves(
         (version, encode(await asyncio.to_thread(control_plane.call, "GET", path_of(version))))
         for version in group_versions(core, groups)
     ]
-    assert described(legacy(bodies, {}).resources) == described(found.resources)
+    listed = tuple(resource for version, body in bodies for resource in legacy(version, body))
+    assert described(listed) == described(found.resources)
 
 
 def path_of(version: str) -> str:

@@ -255,24 +255,28 @@ class HttpCluster:
 
     async def discover(self) -> Discovery:
         """Every kind the server serves, and which group versions did not answer."""
-        core, groups = [
-            (await self._read(f"discover {path}", path, accept=discovery.AGGREGATED)).body
-            for path in ("/api", "/apis")
-        ]
-        if self._sound("discover", discovery.is_aggregated, groups):
+        core, groups = await self._indexes(discovery.AGGREGATED)
+        if all(self._sound("discover", discovery.is_aggregated, each) for each in (core, groups)):
             return self._sound("discover", discovery.aggregated, core, groups)
-        return await self._discover_one_by_one(core, groups)
+        # Behind one address may be servers of two versions: never mix the two forms.
+        return await self._discover_one_by_one(*await self._indexes("application/json"))
+
+    async def _indexes(self, accept: str) -> tuple[bytes, bytes]:
+        core = await self._read("discover /api", "/api", accept=accept)
+        groups = await self._read("discover /apis", "/apis", accept=accept)
+        return core.body, groups.body
 
     async def _discover_one_by_one(self, core: bytes, groups: bytes) -> Discovery:
-        bodies, failed = [], {}
+        resources: list[Resource] = []
+        failed = {}
         for version in self._sound("discover", discovery.group_versions, core, groups):
+            subject = f"discover {version}"
             try:
-                answer = await self._read(f"discover {version}", group_version_path(version))
+                answer = await self._read(subject, group_version_path(version))
+                resources += self._sound(subject, discovery.legacy, version, answer.body)
             except TrimtabError as error:
                 failed[version] = error.reason
-            else:
-                bodies.append((version, answer.body))
-        return self._sound("discover", discovery.legacy, bodies, failed)
+        return Discovery(resources=tuple(resources), failed=failed)
 
     async def version(self) -> ServerVersion:
         """What the server says of itself."""

@@ -56,6 +56,9 @@ class Request(Struct, frozen=True, kw_only=True):
     repeatable: bool = False
     secrets: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        return f"<{self.method} {self.path}>"  # whoever prints a request does not print what it carries
+
 
 class Answer(Struct, frozen=True, kw_only=True):
     """A successful answer."""
