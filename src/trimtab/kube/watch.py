@@ -54,12 +54,11 @@ async def follow(
                     yield news
             failures = 0
         except Expired as error:
-            again = failures > 0 and picture.heard == heard
-            failures = failures + 1 if again else 1
+            failures = 1 if picture.heard > heard else failures + 1
             picture.position = ""
             yield FellBack(error)
-            if again:
-                await clock.sleep(pause(error, failures=failures, backoff=_BACKOFF, chance=draw()))
+            # Reading everything is dear: a server that always loses its history must not make it a habit.
+            await clock.sleep(pause(error, failures=failures, backoff=_BACKOFF, chance=draw()))
         except Unavailable as error:
             failures = 1 if picture.heard > heard else failures + 1
             interrupted = True
@@ -78,12 +77,13 @@ async def _followed(
     interrupted: bool,
 ) -> AsyncGenerator[News]:
     """List if there is nowhere to go on from, then watch until the server ends it."""
+    resuming = interrupted and picture.position
     if not picture.position:
         async with aclosing(_listed(cluster, resource, namespace, select, picture)) as listed:
             async for news in listed:
                 yield news
     async with cluster.watch(resource, since=picture.position, namespace=namespace, select=select) as events:
-        if interrupted:
+        if resuming:
             yield Resumed(picture.position)
         heard = picture.heard
         async for event in events:
