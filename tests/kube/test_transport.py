@@ -23,7 +23,7 @@ from trimtab.settings import ClusterSettings
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-QUICK = ClusterSettings(request_timeout=timedelta(seconds=2), watch_silence=timedelta(milliseconds=300))
+PATIENT = ClusterSettings()
 
 
 @asynccontextmanager
@@ -57,7 +57,7 @@ async def address_of_one_who_says(words: bytes) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def server(handler: Handler, settings: ClusterSettings = QUICK) -> AsyncIterator[HttpCluster]:
+async def server(handler: Handler, settings: ClusterSettings = PATIENT) -> AsyncIterator[HttpCluster]:
     """A server that answers as the test wishes, and a client of it."""
     async with address_of(handler) as address, connect(TokenAccess(address, "token"), settings) as cluster:
         yield cluster
@@ -131,7 +131,7 @@ async def test_a_server_that_asks_for_a_pause_is_asked_again_after_it(code: int)
 
 async def test_a_pause_longer_than_the_deadline_ends_with_the_servers_own_words() -> None:
     answers = Answers(refuses(429, "slow down", {"Retry-After": "60"}))
-    async with server(answers.answer) as cluster:
+    async with server(answers.answer, ClusterSettings(request_timeout=timedelta(seconds=1))) as cluster:
         with pytest.raises(TooManyRequests) as caught:
             await cluster.get(CONFIG_MAPS, "a")
     assert (caught.value.reason, caught.value.after) == ("slow down", 60.0)
@@ -191,7 +191,7 @@ async def test_a_silent_watch_is_taken_for_dead() -> None:
         await response.prepare(request)
         return await hangs(request)
 
-    async with server(silent) as cluster:
+    async with server(silent, ClusterSettings(watch_silence=timedelta(milliseconds=300))) as cluster:
         with pytest.raises(ClusterUnreachable, match="went silent"):
             async with cluster.watch(CONFIG_MAPS, since="1") as events:
                 await anext(events)
@@ -206,7 +206,7 @@ async def test_a_closed_port_is_unreachable_in_a_moment() -> None:
         "get ConfigMap a: http://127.0.0.1:1 cannot be reached: Connect call failed ('127.0.0.1', 1). "
         "Check that the address is right and the server is up."
     )
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10, "a moment, even on a busy machine"
 
 
 async def test_an_answer_larger_than_the_limit_is_refused() -> None:
@@ -411,10 +411,10 @@ async def test_refused_credentials_are_refreshed_and_tried_once_more() -> None:
         return await refuses(401, "Unauthorized")(request)
 
     async with address_of(knows_only_new) as address:
-        async with connect(RefreshingAccess(address, "old"), QUICK) as refreshing:
+        async with connect(RefreshingAccess(address, "old")) as refreshing:
             assert (await refreshing.get(CONFIG_MAPS, "a")).metadata.name == "a"
         assert tokens == ["Bearer old", "Bearer new"]
-        async with connect(TokenAccess(address, "old"), QUICK) as stubborn:
+        async with connect(TokenAccess(address, "old")) as stubborn:
             with pytest.raises(Unauthenticated):
                 await stubborn.get(CONFIG_MAPS, "a")
 
