@@ -7,9 +7,7 @@ classes below say more than the tree's three only where a caller has to act diff
 from __future__ import annotations
 
 import re
-from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Collection
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +24,7 @@ from trimtab.errors import (
     UserError,
 )
 from trimtab.kube.objects import UNREADABLE
+from trimtab.resources.secrets import spellings
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -164,22 +163,14 @@ def without_secrets(text: str, secrets: Collection[str] | None) -> str:
     """
     if secrets is None:
         return text
-    plain = {form for secret in secrets for form in (secret, *_in_and_out_of_base64(secret))}
-    lines = {line for form in plain for line in (form, *form.splitlines()) if line.strip()}
+    spelt = {spelling for secret in secrets for spelling in spellings(secret)}
+    lines = {line for spelling in spelt for line in (spelling, *spelling.splitlines()) if line.strip()}
     forms = lines | {msgspec.json.encode(line).decode()[1:-1] for line in lines}
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(f'"{form}"', '"***"')
         if len(form) >= 4:
             text = text.replace(form, "***")
     return _ECHOES.sub(lambda echo: f"{echo[1]}***" if echo[1] else f"{echo[2]}***", text)
-
-
-def _in_and_out_of_base64(secret: str) -> Iterator[str]:
-    """What the server makes of `stringData`, and what somebody there may have read in `data`."""
-    with suppress(UnicodeEncodeError):
-        yield b64encode(secret.encode()).decode()
-    with suppress(ValueError):
-        yield b64decode(secret, validate=True).decode()
 
 
 _REMEDIES: dict[type[Refusal], str] = {
