@@ -239,8 +239,9 @@ async def test_status_and_scale_are_read_and_written_apart(cluster: HttpCluster,
 
 async def test_a_delete_with_another_uid_is_refused(cluster: HttpCluster, namespace: str) -> None:
     created = await cluster.create(CONFIG_MAPS, config_map("a"), namespace=namespace)
-    with pytest.raises(ChangedMeanwhile, match="the UID in the precondition"):
-        await cluster.delete(CONFIG_MAPS, "a", namespace=namespace, how=Deletion(uid="another"))
+    for uid in ("another", ""):
+        with pytest.raises(ChangedMeanwhile, match="the UID in the precondition"):
+            await cluster.delete(CONFIG_MAPS, "a", namespace=namespace, how=Deletion(uid=uid))
     gone = await cluster.delete(
         CONFIG_MAPS, "a", namespace=namespace, how=Deletion(uid=created.object.metadata.uid)
     )

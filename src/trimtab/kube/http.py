@@ -411,7 +411,9 @@ def _writing(write: Write) -> dict[str, str]:
 
 def _delete_options(how: Deletion) -> dict[str, Any]:
     preconditions = {
-        name: value for name, value in (("uid", how.uid), ("resourceVersion", how.resource_version)) if value
+        name: value
+        for name, value in (("uid", how.uid), ("resourceVersion", how.resource_version))
+        if value is not None  # an empty one is one that never holds, not none
     }
     options = {
         "preconditions": preconditions or None,

@@ -29,7 +29,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     concurrency: Count = 32
     #: objects asked for per page of a list
     page_size: Count = 500
-    #: tries of a request that the server answers with 429 or 503
+    #: tries of a request: after a pause the server asked for, and after a failure of what may be repeated
     attempts: Count = 5
     #: an answer, or one event of a watch, larger than this is refused
     answer_limit: Size = 512 << 20
