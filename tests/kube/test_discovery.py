@@ -10,12 +10,14 @@ import pytest
 from aiohttp import web
 
 from tests.kube.test_transport import server
+from tests.kube.world import connect_to
 from trimtab.errors import ClusterUnreachable, InvalidSpec
 from trimtab.kube.discovery import Resource, aggregated, group_versions, legacy
 from trimtab.settings import ClusterSettings
 
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
+    from testbed.fixtures import ControlPlanes
     from trimtab.kube.http import HttpCluster
 
 WIDGETS = Resource(
@@ -212,6 +214,32 @@ async def test_both_forms_agree_on_everything_the_real_server_serves(
     ]
     listed = tuple(resource for version, body in bodies for resource in legacy(version, body))
     assert described(listed) == described(found.resources)
+
+
+async def test_a_group_whose_real_server_is_away_is_named_and_hides_no_other(
+    control_planes: ControlPlanes,
+) -> None:
+    group, kind = "apiregistration.k8s.io", "APIService"
+    services = Resource(group=group, version="v1", kind=kind, plural="apiservices", namespaced=False)
+    away = {
+        "apiVersion": services.api_version,
+        "kind": services.kind,
+        "metadata": {"name": "v1.away.example.com"},
+        "spec": {
+            "group": "away.example.com",
+            "version": "v1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 10,
+            "insecureSkipTLSVerify": True,
+            "service": {"namespace": "default", "name": "nowhere"},
+        },
+    }
+    async with connect_to(control_planes.start()) as cluster, asyncio.timeout(60):
+        await cluster.create(services, away)
+        while not (found := await cluster.discover()).failed:
+            pass  # the server takes a moment to look for the other one
+    assert dict(found.failed) == {"away.example.com/v1": "its server does not answer"}
+    assert found.resource("apps/v1", "Deployment") is not None
 
 
 def path_of(version: str) -> str:

@@ -100,6 +100,14 @@ def test_a_value_of_the_wrong_type_is_its_authors_to_mend_though_the_server_says
     assert isinstance(failure("apply Secret s", told), failures.InvalidObject)
 
 
+def test_a_flood_of_words_is_cut_to_a_bearable_length_in_a_moment() -> None:
+    flood = "got &" * 200_000
+    body = {"message": flood, "details": {"causes": [{"message": flood, "field": flood}] * 1000}}
+    told = status_from(422, msgspec.json.encode(body), ["hunter2"])
+    assert len(msgspec.json.encode(told)) < 4_000_000
+    assert len(failure("watch Pod", Status(message=flood)).reason) <= 1 << 14
+
+
 @given(st.lists(st.text(min_size=4).filter(str.strip), min_size=1, max_size=3))
 def test_no_secret_of_four_characters_survives_in_a_status(secrets: list[str]) -> None:
     message = "data: Invalid value: " + " and ".join(secrets) + msgspec.json.encode(secrets[0]).decode()
@@ -127,6 +135,7 @@ def test_no_half_of_a_secret_is_left_where_a_long_text_is_cut() -> None:
             [],
             "patch: Invalid value: ***: cannot convert int64",
         ),
+        ('patch: Invalid value: "cut off in the mid', [], "patch: Invalid value: ***"),
         ("expected string, got &value.valueUnstructured{Value:1e+06}", [], "expected string, got ***"),
         ('secrets "a" already exists', [], 'secrets "a" already exists'),
     ],

@@ -141,7 +141,7 @@ class Scripted:
 
     def __init__(self, *watches: Sequence[Happening]) -> None:
         self._watches = iter(watches)
-        self.listed = 0
+        self.listed = self.watched = 0
 
     async def list(self, resource: Resource, **_: object) -> AsyncGenerator[Page]:
         self.listed += 1
@@ -149,6 +149,7 @@ class Scripted:
 
     @asynccontextmanager
     async def watch(self, resource: Resource, **_: object) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        self.watched += 1
         script = next(self._watches)
         if isinstance(script[0], TrimtabError):
             raise script[0]
@@ -177,8 +178,19 @@ async def test_a_server_that_loses_its_history_again_and_again_is_not_listed_wit
         listening = room.create_task(exhaust(follow(cast("Cluster", server), CONFIG_MAPS, clock=clock)))
         await clock.advance(0)
         assert (server.listed, clock.sleepers()) == (1, 1)
-        await clock.advance(0.2)
-        assert server.listed >= 2
+        await clock.advance(1)
+        assert server.listed == 2
+        listening.cancel()
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause() -> None:
+    server, clock = Scripted(*[(CHANGED,)] * 9), ManualClock()
+    async with asyncio.TaskGroup() as room:
+        listening = room.create_task(exhaust(follow(cast("Cluster", server), CONFIG_MAPS, clock=clock)))
+        await clock.advance(0)
+        assert (server.watched, clock.sleepers()) == (1, 1)
+        await clock.advance(3)
+        assert (server.watched, server.listed) == (4, 1)
         listening.cancel()
 
 

@@ -26,6 +26,9 @@ from trimtab.errors import (
 from trimtab.kube.objects import UNREADABLE
 from trimtab.resources.secrets import spellings
 
+#: characters of a text that are looked at, and that are repeated; and causes that are repeated
+_MOST_READ, _MOST_TOLD, _MOST_CAUSES = 1 << 16, 1 << 14, 100
+
 
 class Cause(Struct, frozen=True, kw_only=True):
     """One thing the server found wrong, and where."""
@@ -131,28 +134,33 @@ def status_from(code: int, body: bytes, secrets: Collection[str] | None = None) 
         status = Status()
     if status.message:
         # Gateways have codes of their own in bodies that look alike; the code of HTTP is the one that counts.
-        return _without_secrets(msgspec.structs.replace(status, code=code), secrets)
-    text = " ".join(without_secrets(body.decode(errors="replace"), secrets).split())[:500]
+        return _told(msgspec.structs.replace(status, code=code), secrets)
+    text = " ".join(_words(body[:_MOST_READ].decode(errors="replace"), secrets).split())[:500]
     return Status(code=code, message=f"HTTP {code}{': ' if text else ''}{text}")
 
 
-def _without_secrets(status: Status, secrets: Collection[str] | None) -> Status:
-    def struck(cause: Cause) -> Cause:
+def _told(status: Status, secrets: Collection[str] | None) -> Status:
+    """The Status as it may be repeated: of bearable length, and without secrets."""
+
+    def told(cause: Cause) -> Cause:
         return Cause(
-            reason=cause.reason,
-            message=without_secrets(cause.message, secrets),
-            field=without_secrets(cause.field, secrets),
+            reason=_words(cause.reason),
+            message=_words(cause.message, secrets),
+            field=_words(cause.field, secrets),
         )
 
-    details = status.details and msgspec.structs.replace(
-        status.details, causes=tuple(struck(cause) for cause in status.causes)
-    )
-    message = without_secrets(status.message, secrets)
-    return msgspec.structs.replace(status, message=message, details=details)
+    causes = tuple(told(cause) for cause in status.causes[:_MOST_CAUSES])
+    details = status.details and msgspec.structs.replace(status.details, causes=causes)
+    return msgspec.structs.replace(status, message=_words(status.message, secrets), details=details)
+
+
+def _words(text: str, secrets: Collection[str] | None = None) -> str:
+    """What may be repeated of a text; more is read than repeated, so that no secret is cut in half."""
+    return without_secrets(text[:_MOST_READ], secrets)[:_MOST_TOLD]
 
 
 #: how the API server quotes what it was sent, or the whole object that a patch would have made
-_ECHOES = re.compile(r'((?:Invalid|Unsupported|Duplicate) value: )"(?:[^"\\]|\\.)*"|(got )&[^\n]*\}')
+_ECHOES = re.compile(r'((?:Invalid|Unsupported|Duplicate) value: )"(?:[^"\\]|\\.)*"?|(got )&[^\n]*')
 
 
 def without_secrets(text: str, secrets: Collection[str] | None) -> str:
@@ -192,7 +200,7 @@ _MISTYPED = ("failed to create typed patch object", "failed to convert new objec
 
 def failure(subject: str, status: Status, *, retry_after: float | None = None) -> TrimtabError:
     """The error that says what this Status means for whoever asked."""
-    message = status.message or status.reason
+    message = _words(status.message or status.reason)
     if any(cause.reason == "ResourceVersionTooLarge" for cause in status.causes):
         return Expired(subject, message, _REMEDIES[Expired], status=status)
     if retry_after is None and status.details and status.details.retry_after_seconds > 0:
