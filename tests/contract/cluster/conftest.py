@@ -1,4 +1,4 @@
-"""Fixtures of the contract suite: the worlds, and the recording of the real one's answers."""
+"""Fixtures of the contract suite: the worlds, and the recording of their answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import pytest
 import pytest_asyncio
 
 from testbed.controlplane import ControlPlane
-from tests.contract.cluster.cases import Case, tables
-from tests.contract.cluster.recordings import FOLDER, record
-from tests.contract.cluster.worlds import World, embedded_world, real_world
+from tests.contract.cluster.cases import Case, all_cases, tables
+from tests.contract.cluster.comparing import differences
+from tests.contract.cluster.differing import KNOWN, OPEN_FILE, open_cases
+from tests.contract.cluster.plays import Plays
+from tests.contract.cluster.recordings import EMBEDDED, FOLDER, record, recorded
+from tests.contract.cluster.worlds import embedded_world, real_world
 
 if TYPE_CHECKING:
     from testbed.fixtures import Parts
@@ -22,8 +25,8 @@ WORLDS = (pytest.param("real", marks=pytest.mark.real), "memory", "http")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the real server's answers be recorded anew."""
-    parser.addoption("--record", action="store_true", help="record the real server's answers anew")
+    """Let answers be recorded anew, and more histories be played."""
+    parser.addoption("--record", action="store_true", help="record the answers of the worlds anew")
     parser.addoption("--examples", type=int, default=0, help="play this many random histories")
 
 
@@ -32,17 +35,33 @@ class Recorder:
 
     def __init__(self, *, active: bool) -> None:
         self.active = active
-        self._answers: dict[str, dict[str, list[Observation]]] = defaultdict(dict)
+        self._real: dict[str, dict[str, list[Observation]]] = defaultdict(dict)
+        self._embedded: dict[str, dict[str, list[Observation]]] = defaultdict(dict)
+        self._open = set(open_cases())
 
-    def keep(self, case: Case, seen: list[Observation]) -> None:
-        """Remember what the real server said."""
-        self._answers[case.table][case.name] = seen
+    def keep(self, world: str, case: Case, seen: list[Observation] | None) -> None:
+        """Remember what a world said, or that it broke."""
+        if world == "real":
+            assert seen is not None
+            self._real[case.table][case.name] = seen
+        elif case.id in KNOWN:
+            assert seen is not None
+            self._embedded[case.table][case.name] = seen
+        elif seen is None or differences(seen, recorded(case.table)[case.name]):
+            self._open.add(f"{world}/{case.id}")
+        else:
+            self._open.discard(f"{world}/{case.id}")
 
     def write(self) -> None:
         """Write what was remembered."""
         for table in tables():
-            if table.name in self._answers:
-                record(table.name, self._answers[table.name], [each.name for each in table.cases], FOLDER)
+            names = [each.name for each in table.cases]
+            record(table.name, self._real[table.name], names, FOLDER)
+            known = [each.name for each in table.cases if each.id in KNOWN]
+            record(table.name, self._embedded[table.name], known, EMBEDDED)
+        ids = {case.id for case in all_cases()} - set(KNOWN)
+        still = sorted(each for each in self._open if each.partition("/")[2] in ids)
+        OPEN_FILE.write_text("".join(f"{each}\n" for each in still), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +69,8 @@ def recorder(pytestconfig: pytest.Config) -> Iterator[Recorder]:
     """Keeps answers with `--record`."""
     kept = Recorder(active=bool(pytestconfig.getoption("record", default=False)))
     yield kept
-    kept.write()
+    if kept.active:
+        kept.write()
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +81,16 @@ def quiet_plane(parts: Parts) -> Iterator[ControlPlane]:
 
 
 @pytest_asyncio.fixture(params=WORLDS, scope="session", loop_scope="session")
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """Each implementation of `Cluster` in turn."""
+async def plays(request: pytest.FixtureRequest) -> AsyncIterator[Plays]:
+    """Each implementation of `Cluster` in turn, with what it tells the chosen cases."""
     plane = request.getfixturevalue("quiet_plane") if request.param == "real" else None
-    async with real_world(plane) if plane else embedded_world(request.param) as made:
-        yield made
+    async with real_world(plane) if plane else embedded_world(request.param) as world:
+        yield Plays(request.param, world, _chosen(request.session.items))
+
+
+def _chosen(items: list[pytest.Item]) -> Iterator[Case]:
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            case = item.callspec.params.get("case")
+            if isinstance(case, Case):
+                yield case

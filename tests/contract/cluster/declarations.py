@@ -1,4 +1,4 @@
-"""Random but sensible objects of the four kinds that the state machine plays with: strategies for hypothesis."""
+"""Random but sensible objects of the four kinds that the state machine plays with."""
 
 from __future__ import annotations
 

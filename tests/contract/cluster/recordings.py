@@ -5,6 +5,7 @@ One file per table, one line per observation: a change of an answer is a change 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +17,9 @@ FOLDER = Path(__file__).parent / "recorded"
 EMBEDDED = FOLDER / "embedded"  # the embedded cluster's own answers, where it knowingly differs
 
 
+@functools.cache
 def recorded(table: str, folder: Path = FOLDER) -> Mapping[str, Sequence[Observation]]:
-    """The answers recorded for the cases of a table."""
+    """The answers recorded for the cases of a table, as they were when they were first asked for."""
     path = folder / f"{table}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

@@ -38,7 +38,7 @@ from trimtab.kube.failures import Refusal, StatusDetails
 from trimtab.kube.objects import KubeObject
 
 Observation: TypeAlias = dict[str, Any]
-PATIENCE = 30.0  # seconds; an event that does not come by then does not come
+PATIENCE = 15.0  # seconds; an event that does not come by then does not come
 
 
 class Stage:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.contract.cluster.machine import Twins
 from tests.contract.cluster.worlds import World, http_world, memory_world, real_world
-from trimtab.kube.cluster import Cluster
+from trimtab.kube.cluster import Cluster, EventType
 
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
@@ -72,16 +72,10 @@ class Forgetful(Meek):
         return _without_deletions(self._cluster.watch(resource, **options))
 
 
-class _without_deletions:  # noqa: N801 - it stands where a context manager is called
-    def __init__(self, watching: AbstractAsyncContextManager[Any]) -> None:
-        self._watching = watching
-
-    async def __aenter__(self) -> Any:
-        events = await self._watching.__aenter__()
-        return (event async for event in events if event.type.value != "DELETED")
-
-    async def __aexit__(self, *error: Any) -> Any:
-        return await self._watching.__aexit__(*error)
+@asynccontextmanager
+async def _without_deletions(watching: AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
+    async with watching as events:
+        yield (event async for event in events if event.type is not EventType.DELETED)
 
 
 @pytest.mark.parametrize("liar", [Meek, Forgetful])
@@ -111,7 +105,12 @@ def play(
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
     )
-    run_state_machine_as_test(lambda: Twins(loop, left, right), settings=chosen)  # type: ignore[no-untyped-call]
+
+    class Pair(Twins):
+        def __init__(self) -> None:
+            super().__init__(loop, left, right)
+
+    run_state_machine_as_test(Pair, settings=chosen)
 
 
 @contextmanager

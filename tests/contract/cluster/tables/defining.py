@@ -410,14 +410,15 @@ for what, body_ in REFUSED.items():
 async def what_may_not_change(stage: Stage) -> None:
     name = "things.fixed.trimtab.dev"
     await defined(stage, definition("Thing", "fixed.trimtab.dev"))
-    for patch in (
+    patches: tuple[dict[str, Any], ...] = (
         {"spec": {"scope": "Cluster"}},
         {"spec": {"group": "other.trimtab.dev"}},
         {"spec": {"names": {"plural": "others"}}},
         {"spec": {"names": {"kind": "Other"}}},
         {"spec": {"versions": []}},
         {"status": {"storedVersions": ["v9"]}},
-    ):
+    )
+    for patch in patches:
         await stage.patch(DEFINITIONS, name, patch, how=PatchType.MERGE, write=Write(dry_run=True))
 
 

@@ -86,7 +86,7 @@ for what, fields_ in METADATA.items():
 
 PATHS = [{"path": "x", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 0}}}}]
 INVALID: dict[str, tuple[Resource, dict[str, Any]]] = {
-    "a config map's key": (CONFIG_MAPS, config_map("a", **{"bad key": "1"})),
+    "a config map's key": (CONFIG_MAPS, named(CONFIG_MAPS, "a", data={"bad key": "1"})),
     "a config map's key in both": (CONFIG_MAPS, config_map("a", x="1") | {"binaryData": {"x": "MQ=="}}),
     "a secret without its key": (
         SECRETS,
