@@ -27,10 +27,11 @@ from trimtab.apiserver.decoding import (
     manifest_in,
     not_an_object,
     placed,
+    scale_in,
     twice_given,
     value_of,
 )
-from trimtab.apiserver.deleting import Marked, Removed, Untouched, deleted, may_go
+from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.questions import answered
@@ -55,7 +56,7 @@ from trimtab.apiserver.writing import changed_object, check_preconditions, new_o
 from trimtab.kube import gotext
 from trimtab.kube.apply import applied, created, settled, updated
 from trimtab.kube.defaults import defaulted
-from trimtab.kube.patch import json_patch, merge_patch
+from trimtab.kube.patch import json_patch, merge_patch, not_a_map
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.strategic import strategic_patch
 from trimtab.tasks.clock import Clock, SystemClock
@@ -210,7 +211,7 @@ class Api:
     def update(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Replace an object, or a part of it."""
         if address.subresource == "scale":
-            return self._scale(address, _object_in(body), options)
+            return self._scale(address, _scale_in(body), options)
         read = self._read(body, address, options, named=True)
         with warned(read.warnings):
             return self._update(address, read, options)
@@ -298,13 +299,14 @@ class Api:
         if body.media == APPLY_PATCH:
             return self._apply_scale(address, _config_in(body), live, options)
         scale = scales.scale_of(live, address.served)
-        return self._scale(address, _patched(scale, body, address.served), options)
+        patched = _patched(scale, body, address.served)
+        return self._scale(address, scale_in(patched), options)
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served = address.served
         if served.custom:
             raise scales.not_applicable()
-        own = scales.config_of(config, served)
+        own = scales.config_of(scale_in(config), served)
         target = target_of(served, address.subresource, self.catalog.versions(served.group))
         now = self.clock.now()
         new = applied(live, own, target, manager=options.manager, force=options.force, now=now)
@@ -321,7 +323,7 @@ class Api:
         version = wanted["metadata"].get("resourceVersion") or ""
         stated = {**new, "metadata": {**new["metadata"], "resourceVersion": version}}
         check_preconditions(stated, live, address, patch=True)
-        if not served.custom:
+        if scales.is_owned(live, served):
             target = target_of(served, address.subresource, self.catalog.versions(served.group))
             owned = updated(live, new, target, manager=options.manager, now=self.clock.now())
             new = scales.untimed(owned)
@@ -355,6 +357,12 @@ class Api:
                 if not options.dry_run:
                     self.store.remove(served.collection, address.key, to_store(live, served))
                 return True, _encoded(result.object)
+            case Ended():
+                if options.dry_run:
+                    return True, _encoded(result.object)
+                last = to_store(result.object, served)
+                self.store.put(served.collection, address.key, last)
+                return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Marked():
                 if options.dry_run:
                     return False, _encoded(result.object)
@@ -425,6 +433,8 @@ def _success(address: Address, live: Json) -> Json:
 
 def _check_patch_type(media: str, served: Served) -> None:
     known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
+    if media not in known and not served.custom:
+        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     if media not in known:
         raise unsupported_media(*known)
 
@@ -459,19 +469,16 @@ def _config_in(body: Body) -> Json:
     except BadJson as exc:
         raise bad_request(f"error decoding YAML: {exc}") from exc
     if not isinstance(config, dict):
-        told = "json: cannot unmarshal array into Go value of type map[string]interface {}"
+        told = not_a_map(config) if config is not None else "unexpected end of JSON input"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
     return config
 
 
-def _object_in(body: Body) -> Json:
+def _scale_in(body: Body) -> Json:
     try:
-        value = value_of(body)
+        return scale_in(value_of(body))
     except BadJson as exc:
         raise bad_request(str(exc)) from exc
-    if not isinstance(value, dict):
-        raise bad_request("not an object")
-    return value
 
 
 def allowed(address: Address, verb: str) -> None:

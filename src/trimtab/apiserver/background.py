@@ -11,8 +11,9 @@ import asyncio
 import os
 import select
 import signal
-import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,30 +118,35 @@ def running(folder: Path) -> State | None:
     return state if _born(state.pid) == state.born else None
 
 
-def start(folder: Path, config: Path, *, port: int = 0) -> State:
+def start(folder: Path, config: Path, *, port: int = 0, environment: Mapping[str, str]) -> State:
     """Start a cluster in the background, returning when it answers."""
     folder.mkdir(parents=True, exist_ok=True)
     told, tell = os.pipe()
-    command = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(folder)]
-    command += ["--kubeconfig", str(config), "--port", str(port), "--ready", str(tell)]
-    with (folder / LOG).open("wb") as log, os.fdopen(told, "rb") as answer:
-        child = subprocess.Popen(  # noqa: S603 - ourselves, with arguments of our own
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            pass_fds=[tell],
-        )
+    with os.fdopen(told, "rb") as answer:
+        pid = _spawned(folder, config, port, tell, environment)
         os.close(tell)
         readable, _, _ = select.select([answer], [], [], START_LIMIT)
         word = answer.readline() if readable else b""
     state = running(folder)
     if word != b"ready\n" or state is None:
-        child.kill()
-        child.wait()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
         raise Unavailable("cluster", _last_words(folder), f"The whole log is in {folder / LOG}")
     return state
+
+
+def _spawned(folder: Path, config: Path, port: int, tell: int, environment: Mapping[str, str]) -> int:
+    """A process of its own session, which nobody waits for: it must not end with a terminal."""
+    os.set_inheritable(tell, True)
+    command = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(folder)]
+    command += ["--kubeconfig", str(config), "--port", str(port), "--ready", str(tell)]
+    writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(folder / LOG), writing, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawn(sys.executable, command, dict(environment), file_actions=files, setsid=True)
 
 
 def _last_words(folder: Path) -> str:
@@ -162,6 +168,8 @@ def stop(folder: Path) -> State:
             select.select([handle], [], [], STOP_LIMIT)
     finally:
         os.close(handle)
+    with suppress(ChildProcessError):  # ours only if this very process started it
+        os.waitpid(state.pid, 0)
     _forget(folder, state)
     return state
 

@@ -27,6 +27,8 @@ JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.
 _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
+DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+SCALE = "io.k8s.api.autoscaling.v1.Scale"
 SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -90,15 +92,25 @@ def manifest_in(body: Body, address: Address) -> Json:
     except BadJson as exc:
         raise _unrecognized(body, served.kind, f"json parse error: {exc}") from exc
     if not isinstance(value, dict):
-        told = (
-            f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
-            if value is not None
-            else ""
-        )
-        if told:
+        if value is not None:
+            told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
             raise _unrecognized(body, served.kind, f"json parse error: {told}")
         value = {}
+    if told := _bad_head(value):
+        raise _unrecognized(body, served.kind, f"json parse error: {told}")
     return _of_the_kind(value, body, address)
+
+
+def _bad_head(value: Json) -> str:
+    """What is wrong with the `kind` and `apiVersion` of an object, if anything."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name), str | None):
+            return f"json: cannot unmarshal {_word(value[name])} into Go struct field .{name} of type string"
+    return ""
+
+
+def _word(value: Any) -> str:
+    return _TYPES.get(type(value), "object")
 
 
 def _unrecognized(body: Body, kind: str, why: str) -> Refused:
@@ -213,6 +225,8 @@ def known_after_patch(
 
 
 def _check_type(manifest: Json, served: Served, sent: str) -> None:
+    if told := _bad_head(manifest):
+        raise _bad_patch(sent, f"couldn't get version/kind; json parse error: {told}")
     kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
     if (kind, version) == (served.kind, served.api_version):
         return
@@ -224,7 +238,7 @@ def _check_type(manifest: Json, served: Served, sent: str) -> None:
 
 def not_an_object(value: Any) -> Refused:
     """The refusal of a patch that leaves something else than an object."""
-    told = f"json: cannot unmarshal {_TYPES[type(value)]} into Go value of type {_HEAD}"
+    told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
     return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
 
 
@@ -236,9 +250,10 @@ def _bad_patch(sent: str, why: str) -> Refused:
 def _unreadable(manifest: Json, served: Served) -> str | None:
     if not served.custom:
         return unreadable(manifest, served.schema)
-    metadata = manifest.get("metadata")
+    metadata = manifest.get("metadata") or {}
     if not isinstance(metadata, dict):
-        return None
+        who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
+        return f"{who}: json: cannot unmarshal {_word(metadata)} into Go value of type v1.ObjectMeta"
     named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
     return unreadable(named, built_in().type(OBJECT_META))
 
@@ -284,7 +299,20 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+    if told := _bad_head(value):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
         raise bad_request(no_such_kind(kind, version))
+    if problem := unreadable(value, built_in().type(DELETE_OPTIONS)):
+        raise bad_request(problem.partition(": ")[2])
+    return {name: each for name, each in value.items() if each is not None}
+
+
+def scale_in(value: Any) -> Json:
+    """A Scale that can be read."""
+    if not isinstance(value, dict):
+        raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
+    if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
+        raise bad_request(problem)
     return value

@@ -23,6 +23,12 @@ class Removed(Struct, frozen=True):
     object: Json
 
 
+class Ended(Struct, frozen=True):
+    """The object is marked as ending now, and then gone."""
+
+    object: Json
+
+
 class Marked(Struct, frozen=True):
     """The object stays until nothing keeps it any more."""
 
@@ -35,7 +41,7 @@ class Untouched(Struct, frozen=True):
     object: Json
 
 
-Deleted: TypeAlias = Removed | Marked | Untouched
+Deleted: TypeAlias = Removed | Ended | Marked | Untouched
 
 
 def deleted(live: Json, address: Address, options: DeleteOptions, now: datetime) -> Deleted:
@@ -49,9 +55,11 @@ def deleted(live: Json, address: Address, options: DeleteOptions, now: datetime)
     grace = _grace(live, address, options)
     if _is_full_namespace(live):
         return Untouched(live)
-    if not finalizers and not grace:
+    if not finalizers and not grace and not _is_pod(address):
         return Removed(live)
     marked = _marked(metadata, grace, now)
+    if not finalizers and not grace:
+        return Ended({**live, "metadata": _counted(marked, metadata)})
     if finalizers != (metadata.get("finalizers") or []):
         marked["finalizers"] = finalizers
         if not finalizers:
@@ -99,7 +107,7 @@ def _wish(current: list[str], address: Address, options: DeleteOptions) -> str:
 
 def _grace(live: Json, address: Address, options: DeleteOptions) -> int:
     """The seconds that a pod has to end; only pods on a node get any."""
-    if (address.served.group, address.served.kind) != ("", "Pod"):
+    if not _is_pod(address):
         return 0
     spec = live["spec"]
     if not spec.get("nodeName") or live.get("status", {}).get("phase") in ("Failed", "Succeeded"):
@@ -109,6 +117,10 @@ def _grace(live: Json, address: Address, options: DeleteOptions) -> int:
     if wanted is None:
         wanted = running if running is not None else spec.get("terminationGracePeriodSeconds", 30)
     return max(int(wanted), 0) if wanted >= 0 else 1
+
+
+def _is_pod(address: Address) -> bool:
+    return (address.served.group, address.served.kind) == ("", "Pod")
 
 
 def check_conditions(live: Json, address: Address, options: DeleteOptions) -> None:

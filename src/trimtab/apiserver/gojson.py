@@ -6,7 +6,8 @@ Good bodies are read by msgspec; only those it refuses are walked again, slowly,
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -37,8 +38,11 @@ def _lenient(text: str) -> Any:
         raise BadJson("invalid character '[' exceeded max depth") from exc
 
 
+Step: TypeAlias = Callable[[], Any]  # does one thing and says what comes next
+
+
 class _Scanner:
-    """Walks JSON until something is wrong."""
+    """Walks JSON until something is wrong; without recursion, since depth is one of the things."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -47,62 +51,66 @@ class _Scanner:
 
     def check(self) -> None:
         """Raise for the first thing that is wrong."""
-        self._value("looking for beginning of value")
-        while self._open:
-            self._inside()
+        step = self._value
+        while step != self._end:
+            step = step()
         self._skip()
         if self._at < len(self._text):
             raise self._unexpected("after top-level value")
 
-    def _inside(self) -> None:
-        """Go on after a value, inside an object or a list."""
-        closing = self._open[-1]
-        char = self._next()
-        if char == closing:
-            self._open.pop()
-            self._at += 1
-        elif char == ",":
-            self._at += 1
-            if closing == "}":
-                self._key("looking for beginning of object key string")
-            else:
-                self._value("looking for beginning of value")
-        else:
-            raise self._unexpected("after object key:value pair" if closing == "}" else "after array element")
+    def _end(self) -> Step:
+        return self._end
 
-    def _value(self, looking: str) -> None:
+    def _value(self) -> Step:
         char = self._next()
         if char == "{":
-            self._begin("}")
-            if self._next() != "}":
-                self._key("looking for beginning of object key string")
-        elif char == "[":
-            self._begin("]")
-            if self._next() != "]":
-                self._value("looking for beginning of value")
-        elif char == '"':
+            return self._begun("}", self._first_key)
+        if char == "[":
+            return self._begun("]", self._first_item)
+        if char == '"':
             self._string()
         elif char in "-0123456789":
             self._number()
         elif char in "tfn":
             self._word({"t": "true", "f": "false", "n": "null"}[char])
         else:
-            raise self._unexpected(looking)
+            raise self._unexpected("looking for beginning of value")
+        return self._after
 
-    def _begin(self, closing: str) -> None:
+    def _begun(self, closing: str, following: Step) -> Step:
         self._open.append(closing)
-        self._at += 1
         if len(self._open) > DEEPEST:
-            raise BadJson(f"invalid character '{self._text[self._at - 1]}' exceeded max depth")
+            raise self._unexpected("exceeded max depth")
+        self._at += 1
+        return following
 
-    def _key(self, looking: str) -> None:
+    def _first_key(self) -> Step:
+        return self._after if self._next() == "}" else self._key
+
+    def _first_item(self) -> Step:
+        return self._after if self._next() == "]" else self._value
+
+    def _key(self) -> Step:
         if self._next() != '"':
-            raise self._unexpected(looking)
+            raise self._unexpected("looking for beginning of object key string")
         self._string()
         if self._next() != ":":
             raise self._unexpected("after object key")
         self._at += 1
-        self._value("looking for beginning of value")
+        return self._value
+
+    def _after(self) -> Step:
+        """Go on after a value, inside an object or a list or at the end."""
+        if not self._open:
+            return self._end
+        closing, char = self._open[-1], self._next()
+        if char not in (closing, ","):
+            raise self._unexpected("after object key:value pair" if closing == "}" else "after array element")
+        self._at += 1
+        if char == ",":
+            return self._key if closing == "}" else self._value
+        self._open.pop()
+        return self._after
 
     def _string(self) -> None:
         self._at += 1

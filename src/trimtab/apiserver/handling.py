@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -188,7 +189,8 @@ async def _told(
                 await response.write(b"".join(frames))
             if loop.time() >= end:
                 return
-            if not await _changed(watch, min(end, due if bookmarks else end)) and bookmarks:
+            await _changed(watch, min(end, due) if bookmarks else end)
+            if bookmarks and due <= loop.time() < end:
                 due = loop.time() + BOOKMARK_EVERY
                 await response.write(_frame(watch.bookmark(), address, form))
     except Refused as refused:
@@ -197,13 +199,11 @@ async def _told(
         return
 
 
-async def _changed(watch: Watch, until: float) -> bool:
-    try:
+async def _changed(watch: Watch, until: float) -> None:
+    """Wait for a change, but not beyond this moment."""
+    with suppress(TimeoutError):
         async with asyncio.timeout_at(until):
             await watch.changed()
-    except TimeoutError:
-        return False
-    return True
 
 
 def _frame(event: Event, address: Address, form: Form) -> bytes:

@@ -198,9 +198,6 @@ def _check_initial(options: WatchOptions) -> None:
         if options.match:
             told = f'Unsupported value: {quoted(options.match)}: supported values: "NotOlderThan"'
             causes.append(_cause("FieldValueNotSupported", told, field))
-    if not options.bookmarks and options.initial:
-        told = "Forbidden: sendInitialEvents requires allowWatchBookmarks"
-        causes.append(_cause("FieldValueForbidden", told, "allowWatchBookmarks"))
     if causes:
         raise invalid_options("ListOptions", *causes)
 

@@ -73,6 +73,18 @@ def config_of(config: Mapping[str, Any], served: Served) -> Json:
     return head if replicas is None else scaled(head, replicas, served)
 
 
+def is_owned(manifest: Json, served: Served) -> bool:
+    """Whether anybody is on record for the wanted replicas; only then are others recorded."""
+    names = (served.scale or SPEC).wanted.strip(".").split(".")
+    for line in manifest["metadata"].get("managedFields") or ():
+        node: Any = line.get("fieldsV1")
+        for name in names:
+            node = node.get(f"f:{name}") if isinstance(node, dict) else None
+        if node is not None:
+            return True
+    return False
+
+
 def untimed(manifest: Json) -> Json:
     """The object with the owners of its scale as the server records them: without a time."""
     metadata = manifest["metadata"]

@@ -229,6 +229,11 @@ class Store:
         self._subscribers[number] = subscriber
         return lambda: self._subscribers.pop(number, None) and None
 
+    @property
+    def subscribers(self) -> int:
+        """How many hear of changes now."""
+        return len(self._subscribers)
+
     def _tell(self, change: Change) -> None:
         self._untold.append(change)
         if self._telling:

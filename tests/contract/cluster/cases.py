@@ -20,13 +20,17 @@ TABLES = "tests.contract.cluster.tables"
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One case; its name is a sentence, unique in its table."""
+    """One case; its name is a sentence, unique in its table.
+
+    A case that forgets needs a world whose history can be ended, and disturbs others in it.
+    """
 
     table: str
     verb: str
     feature: str
     name: str
     play: Play
+    forgets: bool = False
 
     @property
     def id(self) -> str:
@@ -37,8 +41,9 @@ class Case(Struct, frozen=True, kw_only=True):
 class Table:
     """The cases of one module, in the order they were written."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, forgets: bool = False) -> None:
         self.name = name.rpartition(".")[2]
+        self._forgets = forgets
         self.cases: list[Case] = []
 
     def case(self, verb: str, feature: str) -> Callable[[Play], Play]:
@@ -58,7 +63,9 @@ class Table:
         async def played(stage: Stage) -> None:
             await play(stage, *given)
 
-        self.cases.append(Case(table=self.name, verb=verb, feature=feature, name=name, play=played))
+        self.cases.append(
+            Case(table=self.name, verb=verb, feature=feature, name=name, play=played, forgets=self._forgets)
+        )
 
 
 def tables() -> tuple[Table, ...]:

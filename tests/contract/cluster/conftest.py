@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,10 +47,14 @@ class Recorder:
         elif case.id in KNOWN:
             assert seen is not None
             self._embedded[case.table][case.name] = seen
-        elif seen is None or differences(seen, recorded(case.table)[case.name]):
+        elif seen is None or differences(seen, self._expected(case)):
             self._open.add(f"{world}/{case.id}")
         else:
             self._open.discard(f"{world}/{case.id}")
+
+    def _expected(self, case: Case) -> Sequence[Observation]:
+        new = self._real[case.table].get(case.name)
+        return recorded(case.table)[case.name] if new is None else new
 
     def write(self) -> None:
         """Write what was remembered."""
@@ -78,6 +82,21 @@ def quiet_plane(parts: Parts) -> Iterator[ControlPlane]:
     """A real API server to which nobody else writes: no controllers run."""
     with ControlPlane(builder=parts, controllers=False) as plane:
         yield plane
+
+
+@pytest.fixture(scope="session")
+def forgetful_plane(parts: Parts) -> Iterator[ControlPlane]:
+    """A real API server that knows no more history than etcd, so that it can be made to forget."""
+    with ControlPlane(builder=parts, controllers=False, watch_cache=False) as plane:
+        yield plane
+
+
+@pytest_asyncio.fixture(params=WORLDS, scope="session", loop_scope="session")
+async def forgetful_plays(request: pytest.FixtureRequest) -> AsyncIterator[Plays]:
+    """The same for the cases that end the history of their world, one after another."""
+    plane = request.getfixturevalue("forgetful_plane") if request.param == "real" else None
+    async with real_world(plane) if plane else embedded_world(request.param) as world:
+        yield Plays(request.param, world, _chosen(request.session.items), side_by_side=1)
 
 
 @pytest_asyncio.fixture(params=WORLDS, scope="session", loop_scope="session")

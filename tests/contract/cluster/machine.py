@@ -86,9 +86,9 @@ class Side:
 class Twins(RuleBasedStateMachine):
     """Two clusters that nobody should be able to tell apart."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, left: World, right: World) -> None:
+    def __init__(self, runner: asyncio.Runner, left: World, right: World) -> None:
         super().__init__()
-        self._loop = loop
+        self._runner = runner
         self._worlds = (left, right)
         self._sides: tuple[Side, ...] = ()
         self._agreed = True
@@ -96,7 +96,7 @@ class Twins(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         """Open a namespace and the watches on both."""
-        self._loop.run_until_complete(self._open())
+        self._runner.run(self._open())
 
     async def _open(self) -> None:
         self._sides = tuple([Side(await world.stage()) for world in self._worlds])
@@ -156,7 +156,7 @@ class Twins(RuleBasedStateMachine):
             self._both(None)
         else:
             for side in self._sides:
-                self._loop.run_until_complete(side.abandon())
+                self._runner.run(side.abandon())
 
     def _patch(self, kind: Resource, name: str, patch: Any, how: PatchType, manager: str) -> None:
         self._both(lambda stage: stage.patch(kind, name, patch, how=how, write=Write(manager=manager)))
@@ -164,7 +164,7 @@ class Twins(RuleBasedStateMachine):
     def _both(self, act: Act | None) -> None:
         """Do it to both (or close both), and compare what they told."""
         for side in self._sides:
-            self._loop.run_until_complete(act(side.stage) if act else side.close())
+            self._runner.run(act(side.stage) if act else side.close())
         left, right = (side.stage.told for side in self._sides)
         found = differences(right, left)
         self._agreed = not found

@@ -11,16 +11,16 @@ from tests.contract.cluster.cases import Case
 from tests.contract.cluster.stage import Observation
 from tests.contract.cluster.worlds import World
 
-SIDE_BY_SIDE = 6
 Outcome: TypeAlias = list[Observation] | Exception
 
 
 class Plays:
     """What the cases of a run were told by one world."""
 
-    def __init__(self, name: str, world: World, cases: Iterable[Case]) -> None:
+    def __init__(self, name: str, world: World, cases: Iterable[Case], *, side_by_side: int = 6) -> None:
         self.name = name
         self._world = world
+        self._side_by_side = side_by_side
         self._outcomes: dict[str, Outcome] = {}
         self._tables: dict[str, dict[str, Case]] = defaultdict(dict)
         for case in cases:
@@ -38,7 +38,7 @@ class Plays:
     async def _play(self, cases: list[Case]) -> None:
         waiting = iter(cases)
         async with asyncio.TaskGroup() as players:
-            for _ in range(SIDE_BY_SIDE):
+            for _ in range(self._side_by_side):
                 players.create_task(self._one_after_another(waiting))
 
     async def _one_after_another(self, waiting: Iterable[Case]) -> None:

@@ -41,11 +41,19 @@ Observation: TypeAlias = dict[str, Any]
 PATIENCE = 15.0  # seconds; an event that does not come by then does not come
 
 
+Forget: TypeAlias = Callable[[], Awaitable[None]]
+
+
+async def _nothing_to_forget() -> None:
+    raise AssertionError("the history of this world cannot be ended")
+
+
 class Stage:
     """A cluster, a namespace of the case's own, and the story so far."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, forget: Forget = _nothing_to_forget) -> None:
         self.cluster = cluster
+        self.forget = forget
         self.namespace = namespace
         self.told: list[Observation] = []
         self.masks = Masks(namespace)

@@ -17,11 +17,27 @@ if TYPE_CHECKING:
     from tests.contract.cluster.stage import Observation
 
 
+def cases(*, forgets: bool) -> list[object]:
+    return [pytest.param(case, id=case.id) for case in all_cases() if case.forgets is forgets]
+
+
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in all_cases()])
+@pytest.mark.parametrize("case", cases(forgets=False))
 async def test_the_cluster_answers_as_recorded(
     case: Case, plays: Plays, recorder: Recorder, request: pytest.FixtureRequest
 ) -> None:
+    await judge(case, plays, recorder, request)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("case", cases(forgets=True))
+async def test_forgotten_history_is_refused_as_recorded(
+    case: Case, forgetful_plays: Plays, recorder: Recorder, request: pytest.FixtureRequest
+) -> None:
+    await judge(case, forgetful_plays, recorder, request)
+
+
+async def judge(case: Case, plays: Plays, recorder: Recorder, request: pytest.FixtureRequest) -> None:
     if recorder.active:
         recorder.keep(plays.name, case, await anyhow(plays, case))
         return

@@ -33,20 +33,20 @@ def examples(pytestconfig: pytest.Config) -> int:
 def test_the_embedded_cluster_cannot_be_told_from_the_real_one(
     quiet_plane: ControlPlane, examples: int
 ) -> None:
-    with worlds(real_world(quiet_plane), memory_world()) as (loop, left, right):
-        play(loop, left, right, examples)
+    with worlds(real_world(quiet_plane), memory_world()) as (runner, left, right):
+        play(runner, left, right, examples)
 
 
 @pytest.mark.timeout(0)
 def test_it_is_the_same_in_process_and_over_http(examples: int) -> None:
-    with worlds(memory_world(), http_world()) as (loop, left, right):
-        play(loop, left, right, examples)
+    with worlds(memory_world(), http_world()) as (runner, left, right):
+        play(runner, left, right, examples)
 
 
 @pytest.mark.real
 def test_the_real_one_cannot_be_told_from_itself(quiet_plane: ControlPlane) -> None:
-    with worlds(real_world(quiet_plane), real_world(quiet_plane)) as (loop, left, right):
-        play(loop, left, right, most=3)
+    with worlds(real_world(quiet_plane), real_world(quiet_plane)) as (runner, left, right):
+        play(runner, left, right, most=3)
 
 
 class Meek:
@@ -80,20 +80,19 @@ async def _without_deletions(watching: AbstractAsyncContextManager[Any]) -> Asyn
 
 @pytest.mark.parametrize("liar", [Meek, Forgetful])
 def test_a_planted_difference_is_found(liar: type[Meek]) -> None:
-    with worlds(memory_world(), memory_world()) as (loop, left, right):
+    with worlds(memory_world(), memory_world()) as (runner, left, right):
         lying: Any = liar(right.cluster)
         with pytest.raises(AssertionError, match="expected"):
-            play(loop, left, World(lying), most=60, shrink=False)
+            play(runner, left, World(lying, right.forget), most=60)
 
 
 def play(
-    loop: asyncio.AbstractEventLoop,
+    runner: asyncio.Runner,
     left: World,
     right: World,
     examples: int = 0,
     *,
     most: int = EXAMPLES,
-    shrink: bool = True,
 ) -> None:
     chosen = settings(
         max_examples=examples or most,
@@ -103,12 +102,12 @@ def play(
         database=None,
         print_blob=True,
         suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+        phases=[Phase.generate, Phase.shrink] if examples else [Phase.generate],
     )
 
     class Pair(Twins):
         def __init__(self) -> None:
-            super().__init__(loop, left, right)
+            super().__init__(runner, left, right)
 
     run_state_machine_as_test(Pair, settings=chosen)
 
@@ -116,14 +115,12 @@ def play(
 @contextmanager
 def worlds(
     *made: AbstractAsyncContextManager[World],
-) -> Iterator[tuple[asyncio.AbstractEventLoop, World, World]]:
-    """Two worlds and the loop that they live in."""
-    loop = asyncio.new_event_loop()
+) -> Iterator[tuple[asyncio.Runner, World, World]]:
+    """Two worlds and what runs them."""
     stack = AsyncExitStack()
-    try:
-        left, right = [loop.run_until_complete(stack.enter_async_context(each)) for each in made]
-        yield loop, left, right
-    finally:
-        loop.run_until_complete(stack.aclose())
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+    with asyncio.Runner() as runner:
+        left, right = [runner.run(stack.enter_async_context(each)) for each in made]
+        try:
+            yield runner, left, right
+        finally:
+            runner.run(stack.aclose())

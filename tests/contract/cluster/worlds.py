@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -34,14 +35,19 @@ NAMES = ("real", "memory", "http")
 class World:
     """One cluster, ready for cases."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, forget: Callable[[], object]) -> None:
         self.cluster = cluster
+        self._forget = forget
+
+    async def forget(self) -> None:
+        """End the history of the cluster here."""
+        await asyncio.to_thread(self._forget)
 
     async def stage(self) -> Stage:
         """A stage in a namespace of its own, where pods may be created."""
         name = f"case-{secrets.token_hex(4)}"
         await self.cluster.create(NAMESPACES, named(NAMESPACES, name))
-        stage = Stage(self.cluster, name)
+        stage = Stage(self.cluster, name, self.forget)
         with contextlib.suppress(AlreadyExists):  # where namespaces come with one
             await stage.given(ACCOUNTS, named(ACCOUNTS, "default"))
         return stage
@@ -60,7 +66,7 @@ class World:
 async def real_world(plane: ControlPlane) -> AsyncIterator[World]:
     """A real kube-apiserver on etcd, without controllers."""
     async with connect_to(plane) as cluster:
-        world = World(cluster)
+        world = World(cluster, plane.compact)
         await world.prepare()
         yield world
 
@@ -68,7 +74,8 @@ async def real_world(plane: ControlPlane) -> AsyncIterator[World]:
 @asynccontextmanager
 async def memory_world() -> AsyncIterator[World]:
     """The embedded cluster, in process."""
-    world = World(MemoryCluster())
+    cluster = MemoryCluster()
+    world = World(cluster, cluster.api.store.compact)
     await world.prepare()
     yield world
 
@@ -76,10 +83,11 @@ async def memory_world() -> AsyncIterator[World]:
 @asynccontextmanager
 async def http_world() -> AsyncIterator[World]:
     """The embedded cluster over HTTPS, with the client that speaks to the real one."""
-    async with serve(MemoryCluster().api) as served:
+    api = MemoryCluster().api
+    async with serve(api) as served:
         tls = ssl.create_default_context(cadata=served.authority)
         async with connect(TokenAccess(served.url, served.token, tls)) as cluster:
-            world = World(cluster)
+            world = World(cluster, api.store.compact)
             await world.prepare()
             yield world
 

@@ -65,7 +65,8 @@ def up(
         return
     config = kubeconfig or folder / background.KUBECONFIG
     if not foreground:
-        click.echo(_told("The cluster is up", background.start(folder, config.absolute(), port=port)))
+        started = background.start(folder, config.absolute(), port=port, environment=invocation.environment)
+        click.echo(_told("The cluster is up", started))
         return
     import asyncio
 

@@ -1,0 +1,320 @@
+"""Scenes: requests in order, played to the real API server and to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.apiserver.conversation import APPLY, MERGE, PATCH, STRATEGIC, YAML, Step
+
+MAPS = "/api/v1/namespaces/{ns}/configmaps"
+SERVICES = "/api/v1/namespaces/{ns}/services"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/{ns}/deployments"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GADGETS = "/apis/{ns}.example.com/v1/namespaces/{ns}/gadgets"
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+POD_SPEC = {"containers": [{"name": "web", "image": "registry.example/web:1"}]}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": POD_SPEC}
+WEB = {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+
+
+def config_map(name: str, **metadata: Any) -> dict[str, Any]:
+    head = {"apiVersion": "v1", "kind": "ConfigMap"}
+    return {**head, "metadata": {"name": name, **metadata}, "data": {"a": "b"}}
+
+
+def deployment(name: str, **spec: Any) -> dict[str, Any]:
+    head = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    return {**head, "metadata": {"name": name}, "spec": {**WEB, **spec}}
+
+
+def gadget(name: str, group: str = "{ns}.example.com", **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": name}, **fields}
+
+
+def creating() -> Iterator[Step]:
+    yield Step("POST", MAPS, config_map("one"))
+    yield Step("POST", MAPS, config_map("one"))
+    yield Step("POST", MAPS, {"metadata": {}})
+    yield Step("POST", MAPS, config_map("Bad_Name"))
+    yield Step("POST", MAPS, config_map("two", resourceVersion="5"))
+    yield Step("POST", MAPS, config_map("two", namespace="other"))
+    yield Step("POST", "/api/v1/namespaces/nowhere/configmaps", config_map("two"))
+    yield Step("POST", MAPS, {**config_map("two"), "apiVersion": "v2"})
+    yield Step("POST", MAPS, {"metadata": {"name": "kindless"}})
+    yield Step("POST", f"{MAPS}?dryRun=All", config_map("dry"))
+    yield Step("POST", f"{MAPS}?dryRun=Some", config_map("dry"))
+    yield Step("POST", f"{MAPS}?fieldValidation=Bogus", config_map("dry"))
+    yield Step("POST", f"{MAPS}?fieldManager={'x' * 129}", config_map("dry"))
+    yield Step("POST", MAPS, {**config_map("more"), "foo": 1})
+    yield Step("POST", f"{MAPS}?fieldValidation=Strict", {**config_map("strict"), "foo": 1})
+    yield Step("POST", f"{MAPS}?fieldValidation=Ignore", {**config_map("ignored"), "foo": 1})
+    yield Step("POST", f"{MAPS}?fieldValidation=Strict", '{"metadata":{"name":"x","name":"x"}}')
+    yield Step("POST", MAPS, '{"metadata":{"name":"x"},"data":{"a":1}}')
+    yield Step("POST", MAPS, "metadata: {name: from-yaml}\n", media=YAML)
+    yield Step("POST", MAPS, config_map("finalizer", finalizers=["bad"]))
+    yield Step("GET", MAPS)
+
+
+def malformed() -> Iterator[Step]:
+    for body in ("", "{bad", "[]", '"x"', '{"a":}', "{} x", '{"a":tru}', '{"a":1.}', '["a"', '{"a" 1}'):
+        yield Step("POST", MAPS, body)
+    yield Step("POST", MAPS, "{}", media="text/plain")
+    yield Step("PATCH", f"{MAPS}/one", "{}", media="text/plain")
+    yield Step("GET", MAPS, accept="text/html")
+    yield Step("POST", f"{MAPS}/one", config_map("one"))
+    yield Step("PUT", MAPS, config_map("one"))
+    yield Step("GET", f"{MAPS}/one/status")
+    yield Step("GET", "/api/v1/namespaces/{ns}/nothings")
+    yield Step("GET", "/apis/nowhere/v1")
+    yield Step("GET", "/apis/apps/v2")
+    yield Step("GET", "/nowhere")
+    yield Step("DELETE", f"{MAPS}/one", "{bad")
+    yield Step("POST", MAPS, '{"metadata":{"name":"big"},"data":{"a":"' + "x" * 2**21 + '"}}')
+    yield Step("POST", MAPS, '{"metadata":{"name":"big"},"data":{"a":"' + "x" * 3 * 2**20 + '"}}')
+
+
+def updating() -> Iterator[Step]:
+    yield Step("POST", MAPS, config_map("one"))
+    yield Step("PUT", f"{MAPS}/one", config_map("two"))
+    yield Step("PUT", f"{MAPS}/nowhere", config_map("nowhere"))
+    yield Step("PUT", f"{MAPS}/one", config_map("one", resourceVersion="1"))
+    yield Step("PUT", f"{MAPS}/one", config_map("one", resourceVersion="abc"))
+    yield Step("PUT", f"{MAPS}/one", config_map("one", uid="abc"))
+    yield Step("PUT", f"{MAPS}/one", config_map("one", deletionTimestamp="2020-01-01T00:00:00Z"))
+    yield Step("PUT", f"{MAPS}/one", config_map("one", creationTimestamp="2020-01-01T00:00:00Z"))
+    yield Step("PUT", f"{MAPS}/one", {"metadata": {"name": "one"}, "immutable": True, "data": {"a": "c"}})
+    yield Step("PUT", f"{MAPS}/one", {"metadata": {"name": "one"}, "immutable": True, "data": {"a": "d"}})
+    yield Step("POST", DEPLOYMENTS, deployment("web"))
+    yield Step("PUT", f"{DEPLOYMENTS}/web", deployment("web", replicas=3))
+    yield Step("PUT", f"{DEPLOYMENTS}/web", deployment("web", replicas=3))
+    yield Step("PUT", f"{DEPLOYMENTS}/web/status", {**deployment("web"), "status": {"replicas": 2}})
+    yield Step("PUT", f"{DEPLOYMENTS}/web", deployment("web", selector={"matchLabels": {"app": "other"}}))
+    yield Step("GET", f"{DEPLOYMENTS}/web", accept=PARTIAL)
+    yield Step("GET", f"{DEPLOYMENTS}/web")
+
+
+def patching() -> Iterator[Step]:
+    yield Step("POST", DEPLOYMENTS, deployment("web"))
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 2}}, media=MERGE)
+    more = {"spec": {"template": {"spec": {"containers": [{"name": "log", "image": "log:1"}]}}}}
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", more, media=STRATEGIC)
+    yield Step(
+        "PATCH", f"{DEPLOYMENTS}/web", [{"op": "replace", "path": "/spec/replicas", "value": 4}], media=PATCH
+    )
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", [{"op": "remove", "path": "/spec/nowhere"}], media=PATCH)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"name": "x"}}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"uid": "x"}}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 5}, "foo": 1}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?dryRun=All", {"spec": {"replicas": 6}}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?force=true", {}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/nowhere", {}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", "{bad", media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", {}, media=MERGE)
+    yield Step("GET", f"{DEPLOYMENTS}/web")
+
+
+def applying() -> Iterator[Step]:
+    first = deployment("web", replicas=1)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", first, media=APPLY)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?fieldManager=a", first, media=APPLY)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?fieldManager=a", first, media=APPLY)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?fieldManager=b", deployment("web", replicas=2), media=APPLY)
+    forced = f"{DEPLOYMENTS}/web?fieldManager=b&force=true"
+    yield Step("PATCH", forced, deployment("web", replicas=2), media=APPLY)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?fieldManager=a", deployment("web"), media=APPLY)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web?fieldManager=b", {**first, "foo": 1}, media=APPLY)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 7}}, media=MERGE)
+    yield Step("GET", f"{DEPLOYMENTS}/web/scale")
+    yield Step("PUT", f"{DEPLOYMENTS}/web/scale", {"metadata": {"name": "web"}, "spec": {"replicas": -1}})
+    yield Step("GET", f"{DEPLOYMENTS}/web")
+
+
+def deleting() -> Iterator[Step]:
+    for name in ("a", "b", "c", "d", "e"):
+        yield Step("POST", MAPS, config_map(name, labels={"l": name}))
+    yield Step("DELETE", f"{MAPS}/a")
+    yield Step("DELETE", f"{MAPS}/a")
+    yield Step("DELETE", f"{MAPS}/b", {"preconditions": {"uid": "x"}})
+    yield Step("DELETE", f"{MAPS}/b", {"preconditions": {"resourceVersion": "1"}})
+    yield Step("DELETE", f"{MAPS}/b?dryRun=All")
+    yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Sideways"})
+    yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Foreground"})
+    yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Orphan"})
+    yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Background"})
+    yield Step("PATCH", f"{MAPS}/c", {"metadata": {"finalizers": ["a.example/b"]}}, media=MERGE)
+    yield Step("DELETE", f"{MAPS}/c")
+    yield Step("DELETE", f"{MAPS}/c")
+    yield Step(
+        "PATCH", f"{MAPS}/c", {"metadata": {"finalizers": ["a.example/b", "c.example/d"]}}, media=MERGE
+    )
+    yield Step("PATCH", f"{MAPS}/c", {"metadata": {"finalizers": None}}, media=MERGE)
+    yield Step("GET", f"{MAPS}/c")
+    yield Step("DELETE", f"{MAPS}?labelSelector=l=d")
+    yield Step("GET", MAPS)
+
+
+def listing() -> Iterator[Step]:
+    for name in ("a", "b", "c"):
+        yield Step("POST", MAPS, config_map(name, labels={"l": name}))
+    for query in (
+        "limit=2",
+        "limit=2&labelSelector=l",
+        "limit=3",
+        "limit=abc",
+        "limit=1&continue=abc",
+        "labelSelector=l in (a,b)",
+        "labelSelector=a b",
+        "fieldSelector=metadata.name=b",
+        "fieldSelector=metadata.name!=b",
+        "fieldSelector=data.a=b",
+        "resourceVersion=0",
+        "resourceVersion=abc",
+        "resourceVersionMatch=Exact",
+        "resourceVersion=0&resourceVersionMatch=Exact",
+        "resourceVersion=1&resourceVersionMatch=Sideways",
+        "resourceVersion=1&resourceVersionMatch=Exact",
+        "resourceVersion=99999999&resourceVersionMatch=Exact",
+    ):
+        yield Step("GET", f"{MAPS}?{query}")
+    yield Step("GET", f"{MAPS}?limit=1", accept=PARTIAL.replace("Metadata;", "MetadataList;"))
+    yield Step("GET", f"{MAPS}/a?resourceVersion=99999999")
+
+
+def services() -> Iterator[Step]:
+    specs: tuple[dict[str, Any], ...] = (
+        {"ports": [{"port": 80}]},
+        {"type": "NodePort", "ports": [{"port": 80}]},
+        {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 80}]},
+        {"clusterIP": "None", "ports": [{"port": 80}]},
+        {"type": "ExternalName", "externalName": "a.example"},
+        {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]},
+        {"clusterIP": "1.2.3.4", "ports": [{"port": 80}]},
+        {"clusterIP": "10.96.0.1", "ports": [{"port": 80}]},
+        {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]},
+    )
+    for number, spec in enumerate(specs):
+        yield Step("POST", SERVICES, {"metadata": {"name": f"s{number}"}, "spec": spec})
+    for kind in ("NodePort", "ClusterIP", "LoadBalancer"):
+        yield Step("PATCH", f"{SERVICES}/s0", {"spec": {"type": kind}}, media=MERGE)
+    yield Step("PUT", f"{SERVICES}/s1", {"metadata": {"name": "s1"}, "spec": {"ports": [{"port": 81}]}})
+    yield Step("PUT", f"{SERVICES}/made", {"metadata": {"name": "made"}, "spec": {"ports": [{"port": 81}]}})
+    yield Step("DELETE", f"{SERVICES}/s0")
+
+
+def namespaces() -> Iterator[Step]:
+    inner = "/api/v1/namespaces/{ns}-inner"
+    yield Step("POST", "/api/v1/namespaces", {"metadata": {"name": "{ns}-inner"}})
+    yield Step("POST", f"{inner}/configmaps", config_map("a"))
+    yield Step("PUT", inner, {"metadata": {"name": "{ns}-inner", "labels": {"a": "b"}}})
+    yield Step("DELETE", inner)
+    yield Step("POST", f"{inner}/configmaps", config_map("b"))
+    yield Step("PUT", f"{inner}/configmaps/a", {"metadata": {"name": "a"}, "data": {"c": "d"}})
+    yield Step("DELETE", inner)
+    yield Step("PUT", f"{inner}/finalize", {"metadata": {"name": "{ns}-inner"}, "spec": {"finalizers": []}})
+    yield Step("GET", inner)
+    yield Step("DELETE", "/api/v1/namespaces/default")
+    yield Step("POST", "/api/v1/namespaces", {"metadata": {"name": "a.b"}})
+
+
+DEFINITION: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.{ns}.example.com"},
+    "spec": {
+        "group": "{ns}.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "gadgets", "kind": "Gadget", "shortNames": ["gd"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {
+                    "status": {},
+                    "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
+                },
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "size": {"type": "integer", "default": 3, "maximum": 9},
+                                    "title": {"type": "string"},
+                                },
+                            },
+                            "status": {"type": "object", "properties": {"size": {"type": "integer"}}},
+                        },
+                    }
+                },
+            },
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": False,
+                "deprecated": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            },
+        ],
+    },
+}
+
+
+def custom_resources() -> Iterator[Step]:
+    yield Step("POST", GADGETS, gadget("a", spec={"title": "t", "more": 1}, status={"size": 5}))
+    yield Step("POST", GADGETS, gadget("b", spec={"title": 5}))
+    yield Step("POST", GADGETS, gadget("b", spec={"size": 10}))
+    yield Step("POST", GADGETS, {"metadata": {"name": "b"}})
+    yield Step("POST", GADGETS, gadget("b", group="other.example.com"))
+    yield Step("POST", f"{GADGETS}?fieldValidation=Strict", gadget("b", spec={"more": 1}))
+    yield Step("PUT", f"{GADGETS}/a", gadget("a", spec={}))
+    yield Step("GET", GADGETS.replace("/v1/", "/v1beta1/") + "/a")
+    yield Step("PATCH", f"{GADGETS}/a/status", {"status": {"size": 2}, "spec": {"size": 1}}, media=MERGE)
+    yield Step("PATCH", f"{GADGETS}/a/scale", {"spec": {"replicas": 4}}, media=MERGE)
+    yield Step("GET", f"{GADGETS}/a/scale")
+    yield Step("PATCH", f"{GADGETS}/a", {"spec": {"size": 1}}, media=STRATEGIC)
+    yield Step("PATCH", f"{GADGETS}/c?fieldManager=m", gadget("c", spec={"size": 4}), media=APPLY)
+    yield Step("PATCH", f"{GADGETS}/c?fieldManager=n", gadget("c", spec={"size": 5}), media=APPLY)
+    yield Step("GET", f"{GADGETS}?fieldSelector=spec.size=4")
+    yield Step("GET", GADGETS)
+    yield Step("GET", "/apis/{ns}.example.com")
+    yield Step("GET", "/apis/{ns}.example.com/v1")
+    yield Step("DELETE", f"{GADGETS}/a")
+    yield Step("DELETE", GADGETS)
+
+
+def pods() -> Iterator[Step]:
+    base = "/api/v1/namespaces/{ns}"
+    yield Step("POST", f"{base}/pods", {"metadata": {"name": "a"}, "spec": POD_SPEC})
+    yield Step("POST", f"{base}/serviceaccounts", {"metadata": {"name": "default"}})
+    yield Step("POST", f"{base}/pods", {"metadata": {"name": "a"}, "spec": POD_SPEC})
+    nobody = {**POD_SPEC, "serviceAccountName": "nobody"}
+    yield Step("POST", f"{base}/pods", {"metadata": {"name": "b"}, "spec": nobody})
+    critical = {**POD_SPEC, "priorityClassName": "system-node-critical", "nodeName": "n"}
+    yield Step("POST", f"{base}/pods", {"metadata": {"name": "c"}, "spec": critical})
+    yield Step("DELETE", f"{base}/pods/a")
+    yield Step("DELETE", f"{base}/pods/c")
+    yield Step("DELETE", f"{base}/pods/c", {"gracePeriodSeconds": 5})
+    yield Step("DELETE", f"{base}/pods/c", {"gracePeriodSeconds": 0})
+    yield Step("GET", f"{base}/pods/c")
+
+
+SCENES = {
+    scene.__name__: scene
+    for scene in (
+        creating,
+        malformed,
+        updating,
+        patching,
+        applying,
+        deleting,
+        listing,
+        services,
+        namespaces,
+        pods,
+    )
+}

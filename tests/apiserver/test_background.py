@@ -1,0 +1,98 @@
+"""The embedded cluster as a process of its own: started, found, used and stopped."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.kube.world import CONFIG_MAPS, config_map
+from trimtab.apiserver import background
+from trimtab.apiserver.kubeconfigs import merged, without
+from trimtab.errors import Missing, Unavailable
+from trimtab.kube import connect, from_kubeconfig
+from trimtab.resources.yaml import dump, load
+from trimtab.settings import ClusterSettings
+from trimtab.tasks.clock import SystemClock
+
+
+async def test_a_cluster_is_started_found_used_and_stopped(tmp_path: Path) -> None:
+    config = tmp_path / background.KUBECONFIG
+    state = background.start(tmp_path, config, environment={})
+    try:
+        assert background.running(tmp_path) == state
+        assert config.stat().st_mode & 0o777 == 0o600
+        access = from_kubeconfig([config], settings=ClusterSettings(), clock=SystemClock(), environment={})
+        async with connect(access) as cluster:
+            await cluster.create(CONFIG_MAPS, config_map("a"), namespace="default")
+            assert (await cluster.get(CONFIG_MAPS, "a", namespace="default")).metadata.name == "a"
+    finally:
+        background.stop(tmp_path)
+    assert background.running(tmp_path) is None
+    assert not config.exists()
+    with pytest.raises(Missing):
+        background.stop(tmp_path)
+
+
+def test_a_kubeconfig_that_is_there_gains_a_context_and_loses_it_again(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    before = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "home", "cluster": {"server": "https://home.example"}}],
+        "users": [{"name": "me", "user": {"token": "t"}}],
+        "contexts": [{"name": "home", "context": {"cluster": "home", "user": "me"}}],
+        "current-context": "home",
+    }
+    path.write_text(dump(before))
+    background.start(tmp_path, path, environment={})
+    try:
+        config = load(path.read_bytes(), "config")
+        assert [each["name"] for each in config["contexts"]] == ["home", "trimtab"]
+        assert config["current-context"] == "trimtab"
+    finally:
+        background.stop(tmp_path)
+    assert load(path.read_bytes(), "config") == {**before, "current-context": ""}
+
+
+def test_a_dead_cluster_does_not_count(tmp_path: Path) -> None:
+    assert background.running(tmp_path) is None
+    state = background.State(pid=1, born="never", url="u", kubeconfig="k", since="s")
+    (tmp_path / background.STATE).write_text(json.dumps({**_fields(state)}))
+    assert background.running(tmp_path) is None
+    (tmp_path / background.STATE).write_text("{cut")
+    assert background.running(tmp_path) is None
+
+
+def _fields(state: background.State) -> dict[str, object]:
+    return {name: getattr(state, name) for name in state.__struct_fields__}
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(Unavailable, match="did not start"):
+            background.start(tmp_path, tmp_path / "config", port=taken.getsockname()[1], environment={})
+
+
+OWN = {
+    "clusters": [{"name": "t", "cluster": {"server": "u"}}],
+    "users": [{"name": "t", "user": {}}],
+    "contexts": [{"name": "t", "context": {}}],
+    "current-context": "t",
+}
+
+
+def test_our_entry_replaces_an_older_one() -> None:
+    older = {"clusters": [{"name": "t", "cluster": {"server": "old"}}, {"name": "x"}]}
+    found = merged(older, OWN)
+    assert found["clusters"] == [{"name": "x"}, *OWN["clusters"]]
+
+
+def test_an_entry_that_is_not_ours_stays() -> None:
+    config = merged({}, OWN)
+    assert without(config, "t", "another address") == config
+    assert without(config, "t", "u")["contexts"] == []

@@ -1,0 +1,146 @@
+"""The embedded server over HTTP: who is let in, what bad input gets, and that it stays up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.apiserver.conftest import speaking_to_memory
+from tests.apiserver.conversation import Reply, Speaker, Step
+from trimtab.apiserver import MemoryCluster
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+async def code(speaker: Speaker, step: Step, **headers: str) -> int:
+    return (await speaker.say(step, headers)).code
+
+
+async def test_only_the_token_opens_the_door(speaker: Speaker) -> None:
+    assert await code(speaker, Step("GET", MAPS), Authorization="Bearer wrong") == 401
+    assert await code(speaker, Step("GET", MAPS), Authorization="") == 403
+    assert await code(speaker, Step("GET", "/healthz"), Authorization="") == 200
+    assert await code(speaker, Step("GET", "/version"), Authorization="") == 200
+
+
+async def test_health_is_told_in_every_way(speaker: Speaker) -> None:
+    for path in ("/healthz", "/livez", "/readyz", "/readyz/ping"):
+        assert (await speaker.say(Step("GET", path))).body == "ok"
+
+
+async def test_schemas_are_served_for_explaining_and_applying(speaker: Speaker) -> None:
+    index = (await speaker.say(Step("GET", "/openapi/v3"))).body
+    url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]
+    document = (await speaker.say(Step("GET", url))).body
+    schema = document["components"]["schemas"]["io.k8s.api.apps.v1.DeploymentSpec"]
+    assert "Number of desired pods" in schema["properties"]["replicas"]["description"]
+    patch = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+    assert {each["name"] for each in patch["parameters"]} >= {"dryRun", "fieldValidation"}
+    swagger = (await speaker.say(Step("GET", "/openapi/v2"))).body
+    assert "io.k8s.api.core.v1.Pod" in swagger["definitions"]
+    assert (await speaker.say(Step("GET", "/openapi/v3/apis/nowhere/v1"))).code == 404
+
+
+async def test_answers_can_be_had_in_yaml(speaker: Speaker) -> None:
+    reply = await speaker.say(Step("GET", "/api/v1/namespaces/default", accept="application/yaml"))
+    assert reply.body.startswith("apiVersion: v1\nkind: Namespace\n")
+
+
+async def test_a_watch_over_http_ends_in_time_and_with_an_error_when_history_is_gone() -> None:
+    memory = MemoryCluster()
+    async with speaking_to_memory(memory) as speaker:
+        memory.api.store.compact()
+        path = f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=1"
+        events = [event async for event in speaker.watch(path)]
+        assert [event["type"] for event in events] == ["ERROR"]
+        assert (events[0]["object"]["code"], events[0]["object"]["reason"]) == (410, "Expired")
+
+
+async def test_a_watch_ends_when_its_client_leaves(speaker: Speaker) -> None:
+    memory = MemoryCluster()
+    async with speaking_to_memory(memory) as other:
+        before = memory.api.store.subscribers
+        events = other.watch(
+            f"{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+            "&allowWatchBookmarks=true"
+        )
+        async with asyncio.timeout(20):
+            await anext(events)
+            assert memory.api.store.subscribers == before + 1
+            await events.aclose()  # type: ignore[attr-defined]  # an async generator
+            await other.say(Step("POST", MAPS, {"metadata": {"name": "a"}}))
+            while memory.api.store.subscribers != before:  # noqa: ASYNC110 - the server notices by itself
+                await asyncio.sleep(0.01)
+
+
+DEPTHS = [f'{{"metadata":{{"name":"x"}},"data":{"[" * n}' for n in (50, 900, 5000, 20_000)]
+
+
+@pytest.mark.parametrize("body", DEPTHS, ids=len)
+async def test_depth_is_refused_and_survived(speaker: Speaker, body: str) -> None:
+    closed = body + "]" * body.count("[") + "}"
+    for text in (body, closed):
+        assert await code(speaker, Step("POST", MAPS, text)) == 400
+    assert await code(speaker, Step("GET", "/readyz")) == 200
+
+
+BYTES = st.binary(max_size=40)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["metadata", "name", "labels", "spec", "data", "kind", "apiVersion", "finalizers", "replicas"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+MEDIA = st.sampled_from(
+    [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+        "application/json-patch+json",
+        "application/apply-patch+yaml",
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def conversation() -> Iterator[Callable[[Step], Reply]]:
+    """One embedded server for many requests, and a loop that runs while one is under way."""
+    with asyncio.Runner() as runner:
+        door = speaking_to_memory(MemoryCluster())
+        speaker = runner.run(door.__aenter__())
+        yield lambda step: runner.run(speaker.say(step))
+        runner.run(door.__aexit__(None, None, None))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    body=BYTES | BYTES.map(b"k8s\0".__add__) | VALUES,
+    media=MEDIA,
+    method=st.sampled_from(["POST", "PATCH", "PUT", "DELETE"]),
+)
+def test_whatever_is_sent_gets_an_answer_and_never_a_failure_of_ours(
+    conversation: Callable[[Step], Reply], body: Any, media: str, method: str
+) -> None:
+    conversation(Step("POST", MAPS, {"metadata": {"name": "a"}}))
+    content = body if isinstance(body, bytes) else json.dumps(body)
+    path = MAPS if method == "POST" else f"{MAPS}/a?fieldManager=f"
+    reply = conversation(Step(method, path, content, media=media))
+    assert isinstance(reply.body, dict), reply.body
+    assert reply.code in (200, 201, 400, 404, 409, 413, 415, 422, 500)

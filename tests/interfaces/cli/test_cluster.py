@@ -1,0 +1,38 @@
+"""`trimtab cluster`: what the verbs print, and how they leave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab.interfaces.cli.entry import run
+
+
+def test_a_cluster_is_brought_up_shown_and_taken_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+    try:
+        assert run(["cluster", "up"], environment) == 0
+        config = tmp_path / "trimtab" / "cluster" / "kubeconfig"
+        assert f"export KUBECONFIG={config}" in capsys.readouterr().out
+        assert run(["cluster", "up"], environment) == 0
+        assert "up already" in capsys.readouterr().out
+        assert run(["cluster", "status", "-o", "json"], environment) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["kubeconfig"] == str(config)
+        assert run(["cluster", "status"], environment) == 0
+        assert facts["server"] in capsys.readouterr().out
+    finally:
+        left = run(["cluster", "down"], environment)
+    assert (left, config.exists()) == (0, False)
+
+
+@pytest.mark.parametrize("verb", ["status", "down"])
+def test_without_a_cluster_the_verbs_say_how_to_get_one(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["cluster", verb], {"XDG_STATE_HOME": str(tmp_path)}) == 3
+    assert "trimtab cluster up" in capsys.readouterr().err
