@@ -1,84 +1,87 @@
-"""Make the data that reads protobuf bodies: `python -m scripts.make_wire` (needs Go and the pinned modules).
+"""Make the shapes of the messages of built-in kinds: `python -m scripts.make_wire` (needs Go once).
 
-The numbers and names of all fields come from the `.proto` files beside the Go types of the same version.
+The Go types say how they are written in protocol buffers; `testbed/go/wireshapes` prints that. Kept is what
+the served kinds reach. `trimtab.apiserver.protobuf` reads the result.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from testbed.builds import GO_SOURCES
+from testbed.builds import Builder
 from trimtab.kube.kinds import built_in
 
-MODULES = ("k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator")
 DATA = Path(__file__).parents[1] / "src" / "trimtab" / "apiserver" / "data" / "wire.json.z"
-_MESSAGE = re.compile(r"^message (\w+) \{(.*?)^\}", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^  (optional|repeated|map<\w+, ?([.\w]+)>) ?([.\w]+)? (\w+) = (\d+);", re.MULTILINE)
-_PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
-Fields = dict[str, list[str]]
+META, SCHEMAS = (
+    "k8s.io/apimachinery/pkg/apis/meta/v1",
+    "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
+)
+#: What is a message on the wire and something else in JSON.
+SPECIAL = {
+    f"{META}.Time": "time",
+    f"{META}.MicroTime": "microtime",
+    f"{META}.FieldsV1": "json",
+    "k8s.io/apimachinery/pkg/api/resource.Quantity": "quantity",
+    "k8s.io/apimachinery/pkg/util/intstr.IntOrString": "intorstring",
+    "k8s.io/apimachinery/pkg/runtime.RawExtension": "json",
+    f"{SCHEMAS}.JSON": "json",
+    f"{SCHEMAS}.JSONSchemaPropsOrBool": "schemaorbool",
+    f"{SCHEMAS}.JSONSchemaPropsOrArray": "schemaorarray",
+    f"{SCHEMAS}.JSONSchemaPropsOrStringArray": "schemaorstrings",
+}
+PLAIN = ("string", "strings", "bytes", "bool", "int", "double")
+Json = dict[str, Any]
 
 
 def main() -> None:
-    """Read every `.proto` file, keep what built-in kinds reach, and write one compressed file."""
-    known = dict(message for folder in map(folder_of, MODULES) for message in messages(folder))
-    kept = {name: known[name] for name in sorted(reached(known))}
-    DATA.parent.mkdir(exist_ok=True)
-    packed = zlib.compress(json.dumps(kept, separators=(",", ":")).encode(), 9)
+    """Ask the Go types and write the file."""
+    printed = subprocess.run([Builder().tool("wireshapes")], capture_output=True, check=True).stdout
+    content = compact(json.loads(printed))
+    packed = zlib.compress(json.dumps(content, separators=(",", ":"), sort_keys=True).encode(), 9)
     DATA.write_bytes(packed)
-    print(f"{DATA.name}: {len(kept)} messages, {len(packed)} bytes")
+    print(f"{DATA.name}: {len(content['messages'])} messages in {len(packed)} bytes")
 
 
-def folder_of(module: str) -> Path:
-    """Where a pinned module lies."""
-    command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
-    answer = subprocess.run(
-        command, cwd=GO_SOURCES / "kubernetes", capture_output=True, text=True, check=True
-    )
-    return Path(answer.stdout.strip())
+def compact(shapes: Mapping[str, Any]) -> Json:
+    """The messages that served kinds reach, by number instead of name."""
+    roots = {kind: name for kind, name in sorted(shapes["kinds"].items()) if kind in served()}
+    roots["JSONSchemaProps"] = f"{SCHEMAS}.JSONSchemaProps"
+    order = {name: number for number, name in enumerate(reached(shapes["messages"], roots.values()))}
+    messages = [fields_of(shapes["messages"][name], order) for name in order]
+    return {"kinds": {kind: order[name] for kind, name in roots.items()}, "messages": messages}
 
 
-def messages(folder: Path) -> Iterator[tuple[str, Fields]]:
-    """Every message below a folder: its name as OpenAPI has it, and its fields by number."""
-    for path in sorted(folder.rglob("generated.proto")):
-        text = path.read_text()
-        found = _PACKAGE.search(text)
-        if found is None:
-            continue
-        package = found[1].replace("k8s.io.", "io.k8s.", 1)
-        for message in _MESSAGE.finditer(text):
-            yield f"{package}.{message[1]}", dict(fields(message[2], package))
+def served() -> frozenset[str]:
+    """Every kind that a body may be of, as `group/version/Kind`."""
+    return frozenset(f"{group}/{version}/{kind}".lstrip("/") for group, version, kind in built_in().models)
 
 
-def fields(body: str, package: str) -> Iterator[tuple[str, list[str]]]:
-    """The fields of a message: number → name, type, and whether it is repeated or a map."""
-    for found in _FIELD.finditer(body):
-        label, of_map, of_field, name, number = found.groups()
-        shape = "map" if of_map else label
-        yield number, [name, typed(of_map or of_field, package), shape]
-
-
-def typed(text: str, package: str) -> str:
-    """A type as OpenAPI names it; plain types keep their own name."""
-    if text.startswith("."):
-        return text[1:].replace("k8s.io.", "io.k8s.", 1)
-    return f"{package}.{text}" if text[0].isupper() else text
-
-
-def reached(known: dict[str, Fields]) -> set[str]:
-    """The messages of built-in kinds, and of everything in them."""
-    waiting = [model for model in built_in().models.values() if model in known]
-    found: set[str] = set()
+def reached(messages: Mapping[str, Mapping[str, Json]], roots: Any) -> Iterator[str]:
+    """The names of all messages within these messages, each once."""
+    seen: set[str] = set()
+    waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name in found or name not in known:
-            continue
-        found.add(name)
-        waiting.extend(kind for _, kind, _ in known[name].values() if "." in kind)
+        if name not in seen:
+            seen.add(name)
+            types = (field["type"] for field in messages[name].values())
+            waiting += [each for each in types if each not in PLAIN and each not in SPECIAL]
+    yield from sorted(seen)
+
+
+def fields_of(fields: Mapping[str, Json], order: Mapping[str, int]) -> list[list[Any]]:
+    """The fields of one message: number, JSON name, type, and whether there are many."""
+    found = []
+    for number, field in sorted(fields.items(), key=lambda item: int(item[0])):
+        kind = field["type"]
+        many = "list" if field.get("repeated") else "map" if field.get("map") else ""
+        entry = [int(number), field["name"], SPECIAL.get(kind, order.get(kind, kind)), many]
+        found.append(entry if many else entry[:3])
     return found
 
 

@@ -18,7 +18,7 @@ from trimtab.apiserver import documents, negotiation
 from trimtab.apiserver.api import APPLY_PATCH, Answer, Api, list_body, partial_list
 from trimtab.apiserver.decoding import JSON, Body, deletion_in, media_type
 from trimtab.apiserver.negotiation import Form, form_of
-from trimtab.apiserver.openapi import swagger
+from trimtab.apiserver.openapi import swagger, swagger_outline
 from trimtab.apiserver.refusing import too_large
 from trimtab.apiserver.requests import (
     Address,
@@ -66,7 +66,7 @@ class Handler:
         if path == "/version":
             return _json(documents.version_facts())
         if path.startswith("/openapi/"):
-            return self._openapi(path)
+            return self._openapi(path, request.headers.get("Accept", ""))
         if request.method == "GET" and (found := self._discovery(path, request)) is not None:
             return found
         return await self._objects(request)
@@ -93,7 +93,9 @@ class Handler:
         document = documents.found_document(self._api.catalog, path)
         return _json(document) if document is not None else None
 
-    def _openapi(self, path: str) -> web.Response:
+    def _openapi(self, path: str, accept: str) -> web.Response:
+        if path == "/openapi/v2" and negotiation.wants_protobuf_openapi(accept):
+            return web.Response(body=swagger_outline(), headers={"Content-Type": negotiation.OPENAPI_V2})
         if path == "/openapi/v2":
             return _json(swagger(self._api.catalog))
         if path == "/openapi/v3":

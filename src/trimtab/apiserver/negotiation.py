@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 from trimtab.kube.refusals import Refused
 
 JSON, YAML = "application/json", "application/yaml"
+OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 PARTIAL = "PartialObjectMetadata"
 _AVAILABLE = (
     "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, "
@@ -89,6 +90,11 @@ def is_aggregated(accept: str) -> bool:
         if each.media == JSON:
             return each.parameters.get("as") == "APIGroupDiscoveryList" and each.parameters.get("v") == "v2"
     return False
+
+
+def wants_protobuf_openapi(accept: str) -> bool:
+    """Whether a client reads OpenAPI v2 as protocol buffers, under either of its names."""
+    return any(each.media.replace("@", ".") == OPENAPI_V2 for each in wanted(accept))
 
 
 def in_yaml(body: bytes) -> bytes:

@@ -85,11 +85,16 @@ def _type(name: str) -> Json:
 def _plain(node: Any) -> Any:
     if isinstance(node, dict):
         return {
-            name: f"#/components/schemas/{value}" if name == "$ref" and "/" not in value else _plain(value)
+            name: f"#/components/schemas/{value}" if _is_reference(name, value) else _plain(value)
             for name, value in node.items()
             if name not in OURS
         }
     return [_plain(each) for each in node] if isinstance(node, list) else node
+
+
+def _is_reference(name: str, value: Any) -> bool:
+    """A name of a type, not yet an address; a field that is called `$ref` holds a schema instead."""
+    return name == "$ref" and isinstance(value, str) and "/" not in value
 
 
 def _custom_schemas(served: Served) -> Json:
@@ -170,6 +175,16 @@ def swagger(catalog: Iterable[Served]) -> Json:
     return {"swagger": "2.0", "info": release, "paths": {}, "definitions": _with_v2_references(schemas)}
 
 
+def swagger_outline() -> bytes:
+    """The OpenAPI v2 document as protocol buffers, without definitions: clients find those in v3.
+
+    Clients ask for it when v3 does not have a kind; that nobody else has it either is what they learn here.
+    """
+    version = built_in().kubernetes.encode()
+    info = b"\x0a\x0aKubernetes\x12" + bytes((len(version),)) + version
+    return b"\x0a\x032.0\x12" + bytes((len(info),)) + info + b"\x42\x00\x4a\x00"
+
+
 def _with_v2_references(node: Any) -> Any:
     if isinstance(node, dict):
         parts = node.get("allOf")
@@ -178,7 +193,7 @@ def _with_v2_references(node: Any) -> Any:
             return _with_v2_references({**rest, **parts[0]})
         return {
             name: value.replace("#/components/schemas/", "#/definitions/")
-            if name == "$ref"
+            if name == "$ref" and isinstance(value, str)
             else _with_v2_references(value)
             for name, value in node.items()
         }

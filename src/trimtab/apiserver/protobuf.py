@@ -1,7 +1,8 @@
-"""Bodies in protobuf, which kubectl and other Go clients send for built-in kinds: read, never written. Pure.
+"""Objects that clients send as protocol buffers, read into the JSON that they mean. Pure.
 
-A body is four bytes of magic, an envelope that names the kind, and the object in it. Which number is which
-field is known from data (made by `scripts/make_wire.py`). What comes out is the object as JSON would have it.
+Clients made with Go's typed library write this way: kubectl where it creates something itself, helm where it
+keeps its releases. They read JSON gladly, so nothing is written here. The shapes of the messages come from
+the Go types (`scripts/make_wire.py`) and are loaded when first asked for.
 """
 
 from __future__ import annotations
@@ -9,208 +10,253 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from trimtab.kube.kinds import built_in
-from trimtab.kube.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schema
-from trimtab.kube.times import micro_text, seconds_text
-
-MAGIC = b"k8s\0"
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-DURATION = f"{_META}Duration"
-#: messages that carry JSON in their first field
-JSON_INSIDE = frozenset(
-    {
-        f"{_META}FieldsV1",
-        "io.k8s.apimachinery.pkg.runtime.RawExtension",
-        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
-    }
-)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Json = dict[str, Any]
-Value: TypeAlias = int | bytes
+MAGIC = b"k8s\x00"
+_DEEPEST = 100  # messages within messages; the deepest kinds, schemas of CRDs, stay far below
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST_VARINT = 10  # bytes
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_Wire = int | bytes
 
 
 class BadProtobuf(ValueError):
-    """A body that is no protobuf of a kind that is known."""
+    """Bytes that are no message of Kubernetes."""
 
 
-class Field(Struct, frozen=True, array_like=True, gc=False):
-    """One field of a message."""
+class Field(Struct, frozen=True, array_like=True):
+    """One field of a message: JSON name (none if its fields are the parent's), content, how often."""
 
+    number: int
     name: str
-    type: str
-    shape: str  # optional, repeated or map
+    type: int | str  # another message, or what is no message in JSON
+    many: str = ""  # "list", "map" (from strings), or once
+
+
+class Shapes(Struct, frozen=True):
+    """Which message each kind is, by `group/version/Kind`, and the fields of all messages."""
+
+    kinds: dict[str, int]
+    messages: tuple[tuple[Field, ...], ...]
+
+
+class Envelope(Struct, frozen=True):
+    """What the bytes say they are, and the message in them."""
+
+    api_version: str
+    kind: str
+    raw: bytes
 
 
 @cache
-def messages() -> Mapping[str, Mapping[int, Field]]:
-    """The fields of every message by their numbers."""
-    path = resources.files("trimtab.apiserver") / "data" / "wire.json.z"
-    return msgspec.json.decode(
-        zlib.decompress(path.read_bytes()), type=dict[str, dict[int, Field]], strict=False
-    )
+def shapes() -> Shapes:
+    """The shapes of all built-in kinds."""
+    packed = (resources.files("trimtab.apiserver") / "data" / "wire.json.z").read_bytes()
+    return msgspec.json.decode(zlib.decompress(packed), type=Shapes)
 
 
-def manifest_from(body: bytes) -> Json:
-    """The object in a protobuf body, with its `apiVersion` and `kind`."""
+@cache
+def _fields(message: int) -> dict[int, Field]:
+    return {field.number: field for field in shapes().messages[message]}
+
+
+def envelope(body: bytes) -> Envelope:
+    """What a body holds, not yet read."""
     if not body.startswith(MAGIC):
         raise BadProtobuf(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
-    try:
-        envelope = dict(_pairs(body[len(MAGIC) :]))
-        head = dict(_pairs(_bytes(envelope.get(1, b""))))
-        version, kind = (_bytes(head.get(number, b"")).decode() for number in (1, 2))
-        content = _bytes(envelope.get(2, b""))
-        return {"apiVersion": version, "kind": kind, **_object(content, version, kind)}
-    except (IndexError, UnicodeDecodeError, OverflowError, msgspec.DecodeError) as exc:
-        raise BadProtobuf("the body is cut short or garbled") from exc
+    parts = {number: value for number, value in _parts(body[len(MAGIC) :]) if isinstance(value, bytes)}
+    names = {number: value for number, value in _parts(parts.get(1, b"")) if isinstance(value, bytes)}
+    return Envelope(_text(names.get(1, b"")), _text(names.get(2, b"")), parts.get(2, b""))
 
 
-def _object(content: bytes, version: str, kind: str) -> Json:
-    group, _, number = version.rpartition("/")
-    model = built_in().models.get((group, number, kind))
-    if model is None or model not in messages():
-        raise BadProtobuf(f'no kind "{kind}" is registered for version "{version}"')
-    return _message(content, model)
+def manifest_from(body: bytes) -> dict[str, Any]:
+    """The object in a body, as JSON would have it."""
+    found = envelope(body)
+    message = shapes().kinds.get(f"{found.api_version}/{found.kind}")
+    if message is None:
+        raise BadProtobuf(f'no kind "{found.kind}" is known for version "{found.api_version}"')
+    return {"apiVersion": found.api_version, "kind": found.kind, **_message(found.raw, message, 0)}
 
 
-# -- messages ---------------------------------------------------------------------------------------------
-
-
-def _message(content: bytes, model: str) -> Json:
-    """One message as an object; what JSON writes inline is told by the schema, which has no such field."""
-    fields = messages()[model]
-    found: Json = {}
-    schema = built_in().type(model) if model in built_in().types else None
-    for number, value in _pairs(content):
-        field = fields.get(number)
-        if field is None:
-            continue
-        if schema is not None and field.name not in schema.properties and "." in field.type:
-            found |= _message(_bytes(value), field.type)
-        elif field.shape == "map":
-            found.setdefault(field.name, {}).update(_entry(_bytes(value), field.type))
-        elif field.shape == "repeated":
-            found.setdefault(field.name, []).extend(_items(value, field, schema))
-        else:
-            found[field.name] = _value(value, field.type, _below(schema, field.name))
-    return found
-
-
-def _below(schema: Schema | None, name: str) -> Schema | None:
-    return schema.child(name) if schema is not None else None
-
-
-def _items(value: Value, field: Field, schema: Schema | None) -> Iterator[Any]:
-    below = _below(schema, field.name)
-    yield _value(value, field.type, below.element if below is not None else None)
-
-
-def _entry(content: bytes, kind: str) -> Json:
-    pair = dict(_pairs(content))
-    empty: Value = b"" if "." in kind or kind in ("string", "bytes") else 0
-    return {_bytes(pair.get(1, b"")).decode(): _value(pair.get(2, empty), kind, None)}
-
-
-def _value(value: Value, kind: str, schema: Schema | None) -> Any:
-    match kind:
-        case "string":
-            return _bytes(value).decode()
-        case "bytes":
-            return base64.b64encode(_bytes(value)).decode()
-        case "bool":
-            return bool(value)
-        case "double":
-            return struct.unpack("<d", _bytes(value))[0]
-        case "int32" | "int64" | "uint32" | "uint64" | "sint32" | "sint64":
-            return _signed(value)
-        case _:
-            return _special(_bytes(value), kind, schema)
-
-
-def _signed(value: Value) -> int:
-    number = value if isinstance(value, int) else 0
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
-def _special(content: bytes, kind: str, schema: Schema | None) -> Any:
-    """A message that JSON writes as something plainer than an object, or an object."""
-    if kind in (TIME, MICRO_TIME):
-        return _time(content, micro=kind == MICRO_TIME)
-    pairs = dict(_pairs(content))
-    if kind == QUANTITY:
-        return _bytes(pairs.get(1, b"")).decode()
-    if kind == INT_OR_STRING:
-        return _bytes(pairs.get(3, b"")).decode() if pairs.get(1) else _signed(pairs.get(2, 0))
-    if kind == DURATION:
-        return f"{_signed(pairs.get(1, 0)) / 1e9:g}s"
-    if kind in JSON_INSIDE:
-        inside = _bytes(pairs.get(1, b""))
-        return msgspec.json.decode(inside) if inside else None
-    if schema is not None and schema.type == "array":
-        return _message(content, kind).get("items", [])
-    return _message(content, kind)
-
-
-def _time(content: bytes, *, micro: bool) -> str | None:
-    pairs = dict(_pairs(content))
-    if not pairs:
-        return None
-    nanos = _signed(pairs.get(2, 0))
-    moment = EPOCH + timedelta(seconds=_signed(pairs.get(1, 0)), microseconds=nanos // 1000)
-    return micro_text(moment) if micro else seconds_text(moment)
-
-
-# -- bytes ------------------------------------------------------------------------------------------------
-
-
-def _bytes(value: Value) -> bytes:
-    if not isinstance(value, bytes):
-        raise BadProtobuf("a number where a message was expected")
+def _message(raw: bytes, message: int, depth: int) -> dict[str, Any]:
+    if depth > _DEEPEST:
+        raise BadProtobuf("too many messages within messages")
+    known = _fields(message)
+    value: dict[str, Any] = {}
+    for number, wire in _parts(raw):
+        field = known.get(number)
+        if field is not None:
+            _put(value, field, wire, depth)
     return value
 
 
-def _pairs(content: bytes) -> Iterator[tuple[int, Value]]:
-    """The numbered values of a message, in order."""
+def _put(value: dict[str, Any], field: Field, wire: _Wire, depth: int) -> None:
+    """Add one field to the object that it belongs to."""
+    if field.many == "map":
+        key, content = _entry(wire)
+        value.setdefault(field.name, {})[key] = _value(field.type, content, depth)
+    elif field.many == "list":
+        value.setdefault(field.name, []).append(_value(field.type, wire, depth))
+    elif not field.name:
+        value.update(_value(field.type, wire, depth))
+    else:
+        value[field.name] = _value(field.type, wire, depth)
+
+
+def _entry(wire: _Wire) -> tuple[str, _Wire]:
+    parts = dict(_parts(_bytes(wire)))
+    return _text(_bytes(parts.get(1, b""))), parts.get(2, b"")
+
+
+def _value(kind: int | str, wire: _Wire, depth: int) -> Any:
+    if isinstance(kind, int):
+        return _message(_bytes(wire), kind, depth + 1)
+    if kind in _SCHEMAS:
+        return _schema(_SCHEMAS[kind], _bytes(wire), depth + 1)
+    return _READ[kind](wire)
+
+
+# -- what is no message in JSON ---------------------------------------------------------------------------
+
+
+def _bytes(wire: _Wire) -> bytes:
+    if not isinstance(wire, bytes):
+        raise BadProtobuf("a number where bytes belong")
+    return wire
+
+
+def _number(wire: _Wire) -> int:
+    if not isinstance(wire, int):
+        raise BadProtobuf("bytes where a number belongs")
+    return wire - (1 << 64) if wire >> 63 else wire
+
+
+def _text(wire: _Wire) -> str:
+    return _bytes(wire).decode(errors="replace")
+
+
+def _double(wire: _Wire) -> float:
+    (found,) = struct.unpack("<d", struct.pack("<Q", wire if isinstance(wire, int) else 0))
+    return float(found)
+
+
+def _time(wire: _Wire) -> str | None:
+    """A moment to the second; nothing is the zero time, which JSON calls null."""
+    return _moment(wire, "seconds") if wire else None
+
+
+def _micro_time(wire: _Wire) -> str | None:
+    return _moment(wire, "microseconds") if wire else None
+
+
+def _moment(wire: _Wire, precision: str) -> str:
+    parts = dict(_parts(_bytes(wire)))
+    since = timedelta(seconds=_number(parts.get(1, 0)), microseconds=_number(parts.get(2, 0)) // 1000)
+    try:
+        told = (_EPOCH + since).isoformat(timespec=precision)
+    except OverflowError as exc:
+        raise BadProtobuf("a time beyond all calendars") from exc
+    return told.replace("+00:00", "Z")
+
+
+def _quantity(wire: _Wire) -> str:
+    return _text(dict(_parts(_bytes(wire))).get(1, b"")) or "0"
+
+
+def _int_or_string(wire: _Wire) -> int | str:
+    parts = dict(_parts(_bytes(wire)))
+    return _text(parts.get(3, b"")) if _number(parts.get(1, 0)) else _number(parts.get(2, 0))
+
+
+def _json(wire: _Wire) -> Any:
+    """JSON that travels as it is."""
+    raw = _bytes(dict(_parts(_bytes(wire))).get(1, b""))
+    try:
+        return msgspec.json.decode(raw) if raw else None
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise BadProtobuf("JSON inside of a message that is none") from exc
+
+
+def _texts(wire: _Wire) -> list[str]:
+    return [_text(each) for number, each in _parts(_bytes(wire)) if number == 1]
+
+
+_READ: dict[str, Callable[[_Wire], Any]] = {
+    "string": _text,
+    "strings": _texts,
+    "bytes": lambda wire: base64.b64encode(_bytes(wire)).decode(),
+    "bool": lambda wire: bool(_number(wire)),
+    "int": _number,
+    "double": _double,
+    "time": _time,
+    "microtime": _micro_time,
+    "quantity": _quantity,
+    "intorstring": _int_or_string,
+    "json": _json,
+}
+#: Where JSON has one of two things, and the message both: under which numbers the schema and the other lie.
+_SCHEMAS = {"schemaorbool": (2, 1), "schemaorarray": (1, 2), "schemaorstrings": (1, 2)}
+
+
+def _schema(numbers: tuple[int, int], raw: bytes, depth: int) -> Any:
+    """A schema, or what may stand in its place: a boolean, schemas, or names."""
+    schema, other = numbers
+    message = shapes().kinds["JSONSchemaProps"]
+    parts = list(_parts(raw))
+    for number, wire in parts:
+        if number == schema:
+            return _message(_bytes(wire), message, depth)
+    if numbers == _SCHEMAS["schemaorbool"]:
+        return any(_number(wire) for number, wire in parts if number == other)
+    return [_message(_bytes(wire), message, depth) for number, wire in parts if number == other]
+
+
+# -- the wire ---------------------------------------------------------------------------------------------
+
+
+def _parts(raw: bytes) -> Iterator[tuple[int, _Wire]]:
+    """The numbered parts of a message."""
     at = 0
-    while at < len(content):
-        tag, at = _varint(content, at)
-        value: Value
-        match tag & 7:
-            case 0:
-                value, at = _varint(content, at)
-            case 1:
-                value, at = content[at : at + 8], at + 8
-            case 2:
-                size, at = _varint(content, at)
-                value, at = content[at : at + size], at + size
-            case 5:
-                value, at = content[at : at + 4], at + 4
-            case other:
-                raise BadProtobuf(f"wire type {other} is unknown")
-        if at > len(content):
+    while at < len(raw):
+        tag, at = _varint(raw, at)
+        number, kind = tag >> 3, tag & 7
+        value: _Wire
+        if kind == _VARINT:
+            value, at = _varint(raw, at)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+            value, at = int.from_bytes(_slice(raw, at, size), "little"), at + size
+        elif kind == _BYTES:
+            size, at = _varint(raw, at)
+            value, at = _slice(raw, at, size), at + size
+        else:
+            raise BadProtobuf(f"proto: illegal wireType {kind}")
+        yield number, value
+
+
+def _slice(raw: bytes, at: int, size: int) -> bytes:
+    if at + size > len(raw):
+        raise BadProtobuf("unexpected EOF")
+    return raw[at : at + size]
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for place in range(_LARGEST_VARINT):
+        if at >= len(raw):
             raise BadProtobuf("unexpected EOF")
-        yield tag >> 3, value
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    result = shift = 0
-    while True:
-        byte = content[at]
+        byte = raw[at]
         at += 1
-        result |= (byte & 127) << shift
-        if byte < 128:
-            return result, at
-        shift += 7
-        if shift > 63:
-            raise BadProtobuf("a number is too long")
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+    raise BadProtobuf("proto: integer overflow")

@@ -1,0 +1,66 @@
+"""The embedded cluster in a process of its own, over HTTPS on loopback: `Embedded` starts and stops it.
+
+    with Embedded() as server:
+        subprocess.run([kubectl, f"--kubeconfig={server.kubeconfig}", "get", "namespaces"])
+
+Run as a program, `python -m testbed.embedded FOLDER`, this serves until it is killed and leaves a kubeconfig
+in the folder once it answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from testbed.part import Part
+from testbed.processes import Process
+
+ROOT = Path(__file__).parents[1]
+KUBECONFIG = "kubeconfig"
+
+
+class Embedded(Part):
+    """One embedded cluster: reach it with `kubeconfig`, or with `url`, `token` and `authority`."""
+
+    def __init__(self) -> None:
+        super().__init__("em")
+        self.kubeconfig = self.folder / KUBECONFIG
+        self.server = Process(
+            "embedded",
+            [sys.executable, "-m", "testbed.embedded", str(self.folder)],
+            folder=self.folder,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The one process that it is."""
+        return (self.server,)
+
+    def _bring_up(self) -> None:
+        self.server.start()
+        self.server.wait_until(self.kubeconfig.exists, what="serving")
+
+    def resident_bytes(self) -> int:
+        """How much memory the process holds now."""
+        lines = Path(f"/proc/{self.server.pid}/status").read_text().splitlines()
+        (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+        return int(kilobytes) << 10
+
+
+async def serve_forever(folder: Path) -> None:
+    """Serve a fresh cluster, telling how to reach it."""
+    from trimtab.apiserver import MemoryCluster, kubeconfig, serve
+
+    async with serve(MemoryCluster().api) as served:
+        made = folder / f".{KUBECONFIG}"
+        made.touch(mode=0o600)
+        made.write_text(json.dumps(kubeconfig(served)))
+        made.rename(folder / KUBECONFIG)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve_forever(Path(sys.argv[1])))
