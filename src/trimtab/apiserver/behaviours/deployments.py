@@ -157,6 +157,8 @@ def _made(world: World, rollout: Rollout, now: datetime) -> Iterator[Change]:
         return
     revision = str(max(map(revision_of, rollout.old), default=0) + 1)
     yield Create(_replica_set(rollout, name, hashed, revision))
+    if (condition(deployment, "Progressing") or {}).get("reason") == "DeploymentResumed":
+        return  # the real controller's note of this meets a conflict with its note of the resumption
     status = dict(status_of(deployment))
     if has_deadline(deployment):
         created = _progressing("NewReplicaSetCreated", f'Created new replica set "{name}"', now)

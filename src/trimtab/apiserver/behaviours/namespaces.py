@@ -28,6 +28,7 @@ from trimtab.apiserver.behaviours.manifests import (
     full_name,
     is_going,
     kind_of,
+    moment,
     name_of,
     namespace_of,
     stamp,
@@ -69,7 +70,7 @@ def namespaces_with(root_ca: str) -> Behaviour:
         if namespace is None:
             return NOTHING
         if is_going(namespace):
-            return _emptied(world, namespace, now)
+            return _emptied(world, namespace, now, timing)
         return decision(_furnished(world, name_of(namespace), root_ca))
 
     return Behaviour(title="namespaces", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
@@ -90,7 +91,7 @@ def _furnished(world: World, namespace: str, root_ca: str) -> Iterator[Change]:
         yield Create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
-def _emptied(world: World, namespace: Manifest, now: datetime) -> Decision:
+def _emptied(world: World, namespace: Manifest, now: datetime, timing: Timing) -> Decision:
     """The next step of emptying: pods first, then everything else; then the finalizer goes."""
     if status_of(namespace).get("phase") != "Terminating":
         status = {**status_of(namespace), "phase": "Terminating"}
@@ -100,6 +101,8 @@ def _emptied(world: World, namespace: Manifest, now: datetime) -> Decision:
     contents = world.contents(name_of(namespace))
     if pods := [each for each in contents if kind_of(each) == POD]:
         return decision([*_deletions(pods), *_told(namespace, {}, now)])
+    if now < (due := _drained_at(namespace, timing) or now):
+        return decision((), due)
     if deletions := list(_deletions(contents)):
         return decision(deletions)
     if told := _told(namespace, _remaining(world, contents), now):
@@ -109,6 +112,13 @@ def _emptied(world: World, namespace: Manifest, now: datetime) -> Decision:
     finalizers = [each for each in namespace["spec"]["finalizers"] if each != FINALIZER]
     final = Update(body=with_spec(namespace, finalizers=finalizers), subresource="finalize")
     return Decision(changes=(final,), unless_news_in=name_of(namespace))
+
+
+def _drained_at(namespace: Manifest, timing: Timing) -> datetime | None:
+    """When the controllers have seen its pods go, if it had any: the conditions date from their deletion."""
+    times = [each["lastTransitionTime"] for each in status_of(namespace).get("conditions") or ()]
+    first = moment(min(times, default=None))
+    return None if first is None else first + timing.drain
 
 
 def _deletions(contents: Iterable[Manifest]) -> Iterator[Delete]:

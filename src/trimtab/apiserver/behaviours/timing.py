@@ -32,6 +32,8 @@ class Timing(Struct, frozen=True, kw_only=True):
     run: timedelta = timedelta(seconds=2)
     #: from the wish to delete a pod until it is gone, at most its own grace period
     stop: timedelta = timedelta(0)
+    #: from the last word to a going namespace's pods until the rest of it goes: controllers see the pods go
+    drain: timedelta = timedelta(seconds=2)
     #: how much longer a slow pod takes to start and to be ready
     slow_factor: float = 10.0
     #: first wait before an image is pulled again or a crashed container is restarted; doubled each time
