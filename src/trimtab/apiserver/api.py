@@ -125,7 +125,7 @@ class Api:
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Make a new object, or bind a pod to a node."""
         if address.subresource == "binding":
-            return self._bind(address, _object_in(body), options)
+            return self._bind(address, _binding_in(body), options)
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
@@ -472,6 +472,16 @@ def _config_in(body: Body) -> Json:
         told = not_a_map(config) if config is not None else "unexpected end of JSON input"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
     return config
+
+
+def _binding_in(body: Body) -> Json:
+    try:
+        binding = value_of(body)
+    except BadJson as exc:
+        raise bad_request(str(exc)) from exc
+    if not isinstance(binding, dict):
+        raise bad_request(not_a_map(binding))
+    return binding
 
 
 def _scale_in(body: Body) -> Json:
