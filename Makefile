@@ -5,7 +5,7 @@ SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format lock docs test-pythons judge-fresh bench clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh bench clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,9 @@ setup: ## fill .venv with exactly what uv.lock says; needs Python 3.11 or newer 
 
 test: check ## set up, check, and run the tests
 	@$(BIN)/pytest
+
+fuzz: setup ## try the embedded cluster with random bad requests for a minute
+	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60
 
 check: setup ## lint, format, types, import contracts, secrets, dependency audit
 	@$(BIN)/python -m scripts.check

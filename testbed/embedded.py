@@ -3,8 +3,8 @@
     with Embedded() as server:
         subprocess.run([kubectl, f"--kubeconfig={server.kubeconfig}", "get", "namespaces"])
 
-Run as a program, `python -m testbed.embedded FOLDER`, this serves until it is killed and leaves a kubeconfig
-in the folder once it answers.
+Run as a program, `python -m testbed.embedded FOLDER [controllers]`, this serves until it is killed and leaves
+a kubeconfig in the folder once it answers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 
 from testbed.part import Part
@@ -19,17 +21,19 @@ from testbed.processes import Process
 
 ROOT = Path(__file__).parents[1]
 KUBECONFIG = "kubeconfig"
+BRIEFLY = timedelta(milliseconds=100)  # what pods take to start and to become ready
 
 
 class Embedded(Part):
     """One embedded cluster: reach it with `kubeconfig`, or with `url`, `token` and `authority`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, controllers: bool = False) -> None:
+        """With `controllers` the stand-ins for Kubernetes' controllers run, so that rollouts become ready."""
         super().__init__("em")
         self.kubeconfig = self.folder / KUBECONFIG
         self.server = Process(
             "embedded",
-            [sys.executable, "-m", "testbed.embedded", str(self.folder)],
+            [sys.executable, "-m", "testbed.embedded", str(self.folder), *["controllers"] * controllers],
             folder=self.folder,
             env={"PYTHONPATH": str(ROOT)},
         )
@@ -50,11 +54,18 @@ class Embedded(Part):
         return int(kilobytes) << 10
 
 
-async def serve_forever(folder: Path) -> None:
+async def serve_forever(folder: Path, *, controllers: bool) -> None:
     """Serve a fresh cluster, telling how to reach it."""
     from trimtab.apiserver import MemoryCluster, kubeconfig, serve
+    from trimtab.apiserver.behaviours import Timing, behaviours_of
 
-    async with serve(MemoryCluster().api) as served:
+    cluster = MemoryCluster()
+    async with AsyncExitStack() as stack:
+        served = await stack.enter_async_context(serve(cluster.api))
+        if controllers:
+            await stack.enter_async_context(
+                behaviours_of(cluster, timing=Timing(start=BRIEFLY, ready=BRIEFLY))
+            )
         made = folder / f".{KUBECONFIG}"
         made.touch(mode=0o600)
         made.write_text(json.dumps(kubeconfig(served)))
@@ -63,4 +74,4 @@ async def serve_forever(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve_forever(Path(sys.argv[1])))
+    asyncio.run(serve_forever(Path(sys.argv[1]), controllers="controllers" in sys.argv[2:]))

@@ -79,6 +79,12 @@ def missing_parts_skip() -> Iterator[None]:
 PARTS = pytest.StashKey[Parts]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long random bad input is tried."""
+    longer = os.environ.get("CI") == "true"
+    parser.addoption("--fuzz-seconds", type=float, default=60.0 if longer else 10.0, help="how long to fuzz")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the one holder of parts of this run."""
     config.stash[PARTS] = Parts()
@@ -134,6 +140,13 @@ def closing_line(reasons: Sequence[str]) -> str:
     told = "; ".join(f"{count} because {reason}" for reason, count in Counter(reasons).most_common())
     number = f"{len(reasons)} test{'s' if len(reasons) > 1 else ''}"
     return f"testbed: {number} skipped for want of real parts: {told} ({REQUIRE}=1 makes this a failure)"
+
+
+@pytest.fixture(scope="session")
+def fuzz_seconds(pytestconfig: pytest.Config) -> float:
+    """How long random bad input is tried: ten seconds, a minute in CI, or what `--fuzz-seconds` says."""
+    seconds: float = pytestconfig.getoption("--fuzz-seconds")
+    return seconds
 
 
 @pytest.fixture(scope="session")

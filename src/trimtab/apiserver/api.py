@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver import admission, definitions, scales
-from trimtab.apiserver.bindings import bound
+from trimtab.apiserver import acts, admission, definitions, scales
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
     Body,
     Known,
+    bad_head,
     known,
     known_after_patch,
     manifest_in,
@@ -45,7 +45,14 @@ from trimtab.apiserver.refusing import (
     unsupported_media,
     version_too_large,
 )
-from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from trimtab.apiserver.requests import (
+    Address,
+    DeleteOptions,
+    ListOptions,
+    WatchOptions,
+    WriteOptions,
+    delete_options,
+)
 from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
@@ -91,10 +98,12 @@ class Api:
 
     def get(self, address: Address, version: str = "") -> Answer:
         """One object, or a part of it; not older than a version, if one is given."""
+        acts.check_within(address)
         asked = watched_number(version)
         if asked > self.store.revision:
             raise version_too_large(asked, self.store.revision)
-        entry = self._entry(address)
+        with warned(self._deprecation(address)):
+            entry = self._entry(address)
         if address.subresource == "scale":
             return Answer(200, _encoded(scales.scale_of(manifest_of(entry, address.served), address.served)))
         return Answer(200, shown(entry, address.served), self._deprecation(address))
@@ -123,9 +132,9 @@ class Api:
     # -- creating -----------------------------------------------------------------------------------------
 
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        """Make a new object, or bind a pod to a node."""
-        if address.subresource == "binding":
-            return self._bind(address, _binding_in(body), options)
+        """Make a new object, or do something to one through a part of it."""
+        if address.subresource:
+            return self._act(address, body, options)
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
@@ -133,18 +142,26 @@ class Api:
         with warned(read.warnings):
             return self._create(named, address, options, read.warnings, manager=options.manager)
 
-    def _bind(self, address: Address, binding: Json, options: WriteOptions) -> Answer:
-        live = manifest_of(self._entry(address), address.served)
-        self.replace(bound(live, binding, self.clock.now()), live, address, options, ())
-        success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-        return Answer(201, _encoded(success))
-
     def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
         """The object in a body, as its kind knows it, and what to warn of."""
         twice = () if options.validation == "Ignore" else twice_given(body)
         read = known(manifest_in(body, address), address.served, options.validation, twice)
         warnings = (*self._deprecation(address), *read.warnings)
         return Known(placed(read.manifest, address, named=named), warnings)
+
+    def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Bind a Pod to a node, or evict it."""
+        acts.check_within(address)
+        given = _object_in(body)
+        live = manifest_of(self._entry(address), address.served)
+        if address.subresource == "eviction":
+            self._delete(live, address, delete_options({}, given.get("deleteOptions")))
+        elif address.subresource == "binding":
+            new = acts.bound(live, given, address, self.clock.now())
+            self.replace(new, live, address, options, ())
+        else:
+            raise method_not_allowed()
+        return Answer(201, _encoded(acts.SUCCESS))
 
     def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
         """A question with its answer; it is kept nowhere."""
@@ -170,7 +187,7 @@ class Api:
         *,
         manager: str | None,
     ) -> Answer:
-        served, name = address.served, manifest["metadata"].get("name", "")
+        served, name = address.served, manifest["metadata"].get("name") or ""
         admission.check_namespace(self.store, address, name)
         new = new_object(
             manifest,
@@ -300,7 +317,7 @@ class Api:
             return self._apply_scale(address, _config_in(body), live, options)
         scale = scales.scale_of(live, address.served)
         patched = _patched(scale, body, address.served)
-        return self._scale(address, scale_in(patched), options)
+        return self._scale(address, scale_in(patched, sent=gotext.to_json(patched)), options)
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served = address.served
@@ -371,9 +388,7 @@ class Api:
             case Untouched():
                 return False, _encoded(result.object)
 
-    def delete_collection(
-        self, address: Address, selection: ListOptions, options: DeleteOptions
-    ) -> tuple[Listed, tuple[str, ...]]:
+    def delete_collection(self, address: Address, selection: ListOptions, options: DeleteOptions) -> Listed:
         """Delete what is selected of a collection; what it was is the answer."""
         found = self.list(address, selection)
         for entry in found.entries:
@@ -383,7 +398,7 @@ class Api:
             if live is not None:
                 admission.check_deletion(each)
                 self._delete(live, each, options)
-        return found, self._deprecation(address)
+        return found
 
     # -- for behaviours -----------------------------------------------------------------------------------
 
@@ -471,17 +486,19 @@ def _config_in(body: Body) -> Json:
     if not isinstance(config, dict):
         told = not_a_map(config) if config is not None else "unexpected end of JSON input"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
-    return config
+    if told := bad_head(config):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+    return {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
 
 
-def _binding_in(body: Body) -> Json:
+def _object_in(body: Body) -> Json:
     try:
-        binding = value_of(body)
+        value = value_of(body)
     except BadJson as exc:
-        raise bad_request(str(exc)) from exc
-    if not isinstance(binding, dict):
-        raise bad_request(not_a_map(binding))
-    return binding
+        raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
+    if not isinstance(value, dict):
+        raise bad_request("the body is no object")
+    return value
 
 
 def _scale_in(body: Body) -> Json:

@@ -13,16 +13,20 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.apiserver.store import Collection
+from trimtab.kube.defaults import EMPTY
 from trimtab.kube.kinds import Resource as Known
 from trimtab.kube.kinds import Subresource, built_in
-from trimtab.kube.schema import ANYTHING, Schema
+from trimtab.kube.schema import ANYTHING, MICRO_TIME, TIME, Schema
 
 # Kinds that two groups show: the objects are kept where the second one says.
 SHARED: Mapping[Collection, tuple[Collection, str]] = {
     ("events.k8s.io", "events"): (("", "events"), "v1"),
 }
-#: kinds whose verbs answer a question and keep nothing
-QUESTIONS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+DEPRECATED: Mapping[tuple[str, str], str] = {
+    ("", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+DEEPEST = 8  # structs in structs; schemas may contain themselves
 
 
 class ScalePaths(Struct, frozen=True, kw_only=True):
@@ -70,6 +74,12 @@ class Served(Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def schema(self) -> Schema:
         """The root node of the kind's schema."""
         return self.declared or built_in().schema(self.group, self.version, self.kind) or ANYTHING
+
+    @cached_property
+    def blank(self) -> Mapping[str, Any]:
+        """An object with nothing set, as the server holds it: structs of built-in kinds are never absent."""
+        head = {"apiVersion": self.api_version, "kind": self.kind}
+        return head if self.custom else {**head, **_blank(self.schema)}
 
     @cached_property
     def has_status(self) -> bool:
@@ -159,8 +169,19 @@ def _served(group: str, version: str, preferred: str, known: Known) -> Served:
         list_kind=f"{known.kind}List",
         counts_generation=known.generation,
         collection=collection,
+        deprecation=DEPRECATED.get((group, known.kind), ""),
         stored_as=stored or (f"{group}/{preferred}" if group else preferred),
     )
+
+
+def _blank(schema: Schema, depth: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, node in schema.fields():
+        if node.is_struct and depth < DEEPEST:
+            found[name] = _blank(node, depth + 1)
+        elif node.is_written:
+            found[name] = None if node.model in (TIME, MICRO_TIME) else EMPTY.get(node.type)
+    return found
 
 
 def field(manifest: Mapping[str, Any], path: str) -> Any:

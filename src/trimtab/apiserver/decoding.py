@@ -23,6 +23,7 @@ from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schema import OBJECT_META
 
 Json = dict[str, Any]
+NO_KIND = "couldn't get version/kind; json parse error: "
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -77,9 +78,12 @@ def _from_protobuf(content: bytes) -> Any:
 
 def _yaml_words(exc: TrimtabError) -> str:
     """What is wrong with YAML, and in which line, as Go's reader says it."""
-    line = re.search(r"line [0-9]+", exc.subject)
+    line = re.search(r"line ([0-9]+)", exc.subject)
     words = exc.reason.rpartition(", ")[2]
-    return f"{line[0]}: {words}" if line else words
+    number = int(line[1]) if line else 0
+    if words.startswith("did not find expected"):
+        number -= 1  # Go counts these lines from zero
+    return f"line {number}: {words}" if number > 0 else words
 
 
 def manifest_in(body: Body, address: Address) -> Json:
@@ -90,18 +94,21 @@ def manifest_in(body: Body, address: Address) -> Json:
     try:
         value = value_of(body)
     except BadJson as exc:
-        raise _unrecognized(body, served.kind, f"json parse error: {exc}") from exc
+        if body.media == JSON:
+            raise _unrecognized(body, served.kind, f"{NO_KIND}{exc}") from exc
+        told = str(exc).removeprefix("error converting YAML to JSON: ")
+        raise _unrecognized(body, served.kind, told) from exc
     if not isinstance(value, dict):
         if value is not None:
             told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
-            raise _unrecognized(body, served.kind, f"json parse error: {told}")
+            raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
         value = {}
-    if told := _bad_head(value):
-        raise _unrecognized(body, served.kind, f"json parse error: {told}")
+    if told := bad_head(value):
+        raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
     return _of_the_kind(value, body, address)
 
 
-def _bad_head(value: Json) -> str:
+def bad_head(value: Json) -> str:
     """What is wrong with the `kind` and `apiVersion` of an object, if anything."""
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name), str | None):
@@ -115,8 +122,7 @@ def _word(value: Any) -> str:
 
 def _unrecognized(body: Body, kind: str, why: str) -> Refused:
     shown = _shown(body.content if isinstance(body.content, bytes) else b"")
-    told = f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind"
-    return bad_request(f"{told}; {why} ({shown})")
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({shown})")
 
 
 def _shown(content: bytes) -> str:
@@ -134,11 +140,20 @@ def _of_the_kind(value: Json, body: Body, address: Address) -> Json:
     if served.custom:
         _check_custom(value, body, address)
     elif (kind and kind != served.kind) or (version and version != served.api_version):
-        told = no_such_kind(kind or served.kind, version or served.api_version)
+        told = _no_conversion(kind or served.kind, version or served.api_version, served)
         number = (version or served.api_version).rpartition("/")[2]
         who = f"{kind or served.kind} in version {quoted(number)}"
         raise bad_request(f"{who} cannot be handled as a {served.kind}: {told}")
     return {**value, "kind": served.kind, "apiVersion": served.api_version}
+
+
+def _no_conversion(kind: str, version: str, served: Served) -> str:
+    """Why an object of this kind cannot become one of the kind that is served."""
+    group, _, number = version.rpartition("/")
+    if kind == served.kind or (group, number, kind) not in built_in().models:
+        return no_such_kind(kind, version)
+    inside = served.group.partition(".")[0] or "core"
+    return f"converting ({number}.{kind}) to ({inside}.{served.kind}): unknown conversion"
 
 
 def _check_custom(value: Json, body: Body, address: Address) -> None:
@@ -152,7 +167,8 @@ def _check_custom(value: Json, body: Body, address: Address) -> None:
         told = f"the API version in the data ({version}) does not match the expected API version"
         raise bad_request(f"{told} ({served.api_version})")
     if kind != served.kind:
-        name = (value.get("metadata") or {}).get("name", "")
+        metadata = value.get("metadata")
+        name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
         told = f"Invalid value: {quoted(kind)}: must be {served.kind}"
         cause = Cause(reason="FieldValueInvalid", message=told, field="kind")
         raise invalid(served.group, kind, name, [cause])
@@ -225,7 +241,7 @@ def known_after_patch(
 
 
 def _check_type(manifest: Json, served: Served, sent: str) -> None:
-    if told := _bad_head(manifest):
+    if told := bad_head(manifest):
         raise _bad_patch(sent, f"couldn't get version/kind; json parse error: {told}")
     kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
     if (kind, version) == (served.kind, served.api_version):
@@ -299,7 +315,7 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body is no object")
-    if told := _bad_head(value):
+    if told := bad_head(value):
         raise bad_request(f"couldn't get version/kind; json parse error: {told}")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
@@ -309,10 +325,10 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     return {name: each for name, each in value.items() if each is not None}
 
 
-def scale_in(value: Any) -> Json:
-    """A Scale that can be read."""
+def scale_in(value: Any, *, sent: str = "") -> Json:
+    """A Scale that can be read; what comes of a patch, `sent`, is refused in other words."""
     if not isinstance(value, dict):
         raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
     if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
-        raise bad_request(problem)
+        raise _bad_patch(sent, problem.partition(": ")[2]) if sent else bad_request(problem)
     return value

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from trimtab.kube.gotext import quoted
+
 _SPACE = " \t\r\n"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 DEEPEST = 10_000
@@ -25,9 +27,8 @@ def decoded(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        text = body.decode(errors="replace")
-        _Scanner(text).check()
-        return _lenient(text)
+        _Scanner(body.decode("latin-1")).check()  # Go walks bytes, not letters
+        return _lenient(body.decode(errors="replace"))
 
 
 def _lenient(text: str) -> Any:
@@ -172,6 +173,4 @@ class _Scanner:
 def _spoken(char: str) -> str:
     """A character in quotes, as Go writes it."""
     special = {"'": "'\\''", '"': "'\"'"}
-    return (
-        special.get(char) or f"'{char.encode('unicode_escape').decode() if not char.isprintable() else char}'"
-    )
+    return special.get(char) or f"'{quoted(char)[1:-1]}'"

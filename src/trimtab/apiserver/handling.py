@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,7 +20,7 @@ from trimtab.apiserver.api import APPLY_PATCH, Answer, Api, list_body, partial_l
 from trimtab.apiserver.decoding import JSON, Body, deletion_in, media_type
 from trimtab.apiserver.negotiation import Form, form_of
 from trimtab.apiserver.openapi import swagger, swagger_outline
-from trimtab.apiserver.refusing import too_large
+from trimtab.apiserver.refusing import forbidden, too_large
 from trimtab.apiserver.requests import (
     Address,
     delete_options,
@@ -33,10 +34,12 @@ from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
 from trimtab.kube.refusals import Refused, bad_request
 
+logger = logging.getLogger(__name__)
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+DEFECT = "Internal error occurred: see the server's log"
 OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
@@ -57,6 +60,9 @@ class Handler:
             return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.path)
+            return _refusal(Refused(500, "InternalError", DEFECT))
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
@@ -77,10 +83,23 @@ class Handler:
         if not given and path == "/version":
             return
         if not given:
-            told = f'forbidden: User "system:anonymous" cannot {request.method.lower()} path "{path}"'
-            raise Refused(403, "Forbidden", told, details={})
+            raise self._unknown_user(request, path)
         if not hmac.compare_digest(given.encode(), self._token.encode()):
             raise Refused(401, "Unauthorized", "Unauthorized")
+
+    def _unknown_user(self, request: web.BaseRequest, path: str) -> Refused:
+        told = 'User "system:anonymous" cannot'
+        try:
+            found = route(self._api.catalog, request.method, path)
+        except (Refused, NoSuchGroup):
+            why = f'forbidden: {told} {request.method.lower()} path "{path}"'
+            return Refused(403, "Forbidden", why, details={})
+        address = found.address
+        served = address.served
+        what = "/".join(filter(None, (served.plural, address.subresource)))
+        place = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
+        why = f'{told} {found.verb} resource "{what}" in API group "{served.group}" {place}'
+        return forbidden(served.group, served.plural, address.name, why)
 
     # -- documents ----------------------------------------------------------------------------------------
 
@@ -130,8 +149,8 @@ class Handler:
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
                 options = delete_options(query, deletion_in(body, _media(request)))
-                listed, warnings = self._api.delete_collection(address, list_options(query), options)
-                return _written(list_body(listed, address.served), form, 200, warnings)
+                listed = self._api.delete_collection(address, list_options(query), options)
+                return _written(list_body(listed, address.served), form, 200, _warnings(address))
             case _:
                 return self._write(request, found, form, body)
 
@@ -147,8 +166,8 @@ class Handler:
     def _list(self, address: Address, query: Mapping[str, str], form: Form) -> web.Response:
         listed = self._api.list(address, list_options(query))
         if form.partial:
-            return _written(partial_list(listed, address.served), form, 200, ())
-        return _written(list_body(listed, address.served), form, 200, ())
+            return _written(partial_list(listed, address.served), form, 200, _warnings(address))
+        return _written(list_body(listed, address.served), form, 200, _warnings(address))
 
     # -- watching -----------------------------------------------------------------------------------------
 
@@ -246,6 +265,10 @@ def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> w
     for text in warnings:
         response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response
+
+
+def _warnings(address: Address) -> tuple[str, ...]:
+    return (address.served.deprecation,) if address.served.deprecation else ()
 
 
 def _quoted(text: str) -> str:

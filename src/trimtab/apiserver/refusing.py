@@ -63,7 +63,8 @@ def forbidden(group: str, plural: str, name: str, why: str, causes: Sequence[Cau
     found = details(group, plural, name)
     if causes:
         found["causes"] = [cause.to_json() for cause in causes]
-    message = f"{qualified(plural, group)} {quoted(name)} is forbidden: {why}"
+    what = f"{qualified(plural, group)} {quoted(name)}" if name else qualified(plural, group)
+    message = f"{what} is forbidden: {why}"
     return Refused(403, "Forbidden", message, details=found)
 
 

@@ -27,7 +27,7 @@ class NoSuchGroup(Exception):
 
 def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> Route:
     """Where a request for objects leads; refused in the server's words if nowhere."""
-    parts = [unquote(part) for part in path.strip("/").split("/")]
+    parts = unquote(path).strip("/").split("/")  # as Go does: a slash is a slash, written or not
     group, version, rest = _split(parts)
     if rest[:1] == ["watch"]:
         rest, watch = rest[1:], True

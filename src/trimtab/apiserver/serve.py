@@ -8,6 +8,7 @@ Whoever holds the token may do everything. The certificate is signed by an autho
 
 from __future__ import annotations
 
+import logging
 import secrets
 import ssl
 import tempfile
@@ -23,6 +24,7 @@ from trimtab.apiserver.certificates import Credentials, issue
 from trimtab.apiserver.handling import Handler
 
 HOST = "127.0.0.1"
+LONGEST_LINE = 1 << 20  # of the address and of each header, as Go allows
 
 
 class Served(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,14 @@ async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Se
     """Serve an API for the length of the block; port 0 takes a free one."""
     token = token or secrets.token_urlsafe(24)
     credentials = issue(HOST, now=api.clock.now())
-    runner = web.ServerRunner(web.Server(Handler(api, token)), shutdown_timeout=1.0)
+    server = web.Server(
+        Handler(api, token),
+        max_line_size=LONGEST_LINE,
+        max_field_size=LONGEST_LINE,
+        auto_decompress=False,  # Kubernetes reads bodies as they come
+        logger=_deaf(),
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=1.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port, ssl_context=_context(credentials))
@@ -47,6 +56,11 @@ async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Se
         yield Served(url=f"https://{HOST}:{number}", token=token, authority=credentials.authority)
     finally:
         await runner.cleanup()
+
+
+def _deaf() -> logging.Logger:
+    """A log that takes nothing: the handler tells its own defects, the rest is clients' bad HTTP."""
+    return logging.Logger("trimtab.apiserver.http", logging.CRITICAL + 1)  # noqa: LOG001 - nobody else's
 
 
 def _context(credentials: Credentials) -> ssl.SSLContext:

@@ -19,7 +19,10 @@ Json = dict[str, Any]
 LIMIT = 100.0  # seconds that a real cluster may take for one step of a story
 MOST_STEPS = 120  # seconds that may pass on a clock that is moved
 _ORDERED = ("Deployment", "ReplicaSet", "StatefulSet", "Pod", "Job", "CronJob", "ControllerRevision")
-_UNHEARD = ("Event", "Event.events.k8s.io", "Lease.coordination.k8s.io")
+_HEARD = (
+    *_ORDERED, "Namespace", "ConfigMap", "ServiceAccount", "DaemonSet", "Service", "Endpoints",
+    "EndpointSlice", "PersistentVolumeClaim",
+)  # fmt: skip
 
 
 class Audience:
@@ -206,11 +209,11 @@ async def staged(cluster: Cluster, namespace: str, time: Time, *, real: bool) ->
     """A stage in a namespace that is there, with an audience that has heard of everything in it."""
     discovery = await cluster.discover()
     audience = Audience(namespace)
-    kinds: dict[str, Resource] = {}
-    for resource in discovery.resources:
-        heard = {"list", "watch"} <= {*resource.verbs} and resource.full_kind not in _UNHEARD
-        if heard and (resource.namespaced or resource.kind in ("Namespace", "PersistentVolume")):
-            kinds.setdefault(resource.full_kind, resource)
+    kinds = {
+        each.full_kind: each
+        for each in reversed(discovery.resources)
+        if each.kind in _HEARD and "watch" in each.verbs
+    }
     waiting = set(kinds)
     complete = asyncio.Event()
 

@@ -157,9 +157,9 @@ class Behaviours:
         self._concern(manifest)
         return True
 
-    def _lost(self, uid: str, *, told_by_watch: bool = True) -> None:
+    def _lost(self, uid: str) -> None:
         """Take the object out of the picture, if it is in there."""
-        last = self._world.drop(uid, told_by_watch=told_by_watch)
+        last = self._world.drop(uid) if uid else None
         if last is not None:
             self._concern(last)
 
@@ -232,7 +232,7 @@ class Behaviours:
                         news |= self._heard(found)
             for uid in known:
                 news = True
-                self._lost(uid, told_by_watch=False)
+                self._lost(uid)
         return news
 
     # -- performing ---------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Behaviours:
                 raise
             return False
         except NotFound:
-            self._lost(uid_of(_target(change)), told_by_watch=False)
+            self._lost(uid_of(_target(change)))
             return True
         except (Forbidden, InvalidObject, TooManyRequests) as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.status.causes):
@@ -255,7 +255,7 @@ class Behaviours:
                 raise
             self._world.refusals[refused_to] = Refused(error.reason, self._clock.now())
             return False
-        if refused_to:
+        if isinstance(change, Create):
             self._world.refusals.pop(refused_to, None)
         return True
 
@@ -308,10 +308,10 @@ class Behaviours:
         namespace, name = full_name(target)
         how = Deletion(uid=uid_of(target), propagation=change.propagation, grace_seconds=change.grace_seconds)
         left = await self._cluster.delete(self._resource(target), name, namespace=namespace, how=how)
-        if left is None:
-            self._lost(uid_of(target), told_by_watch=False)
-        else:
+        if left is not None and _is_kept(left):
             self._heard(left)
+        else:
+            self._lost(uid_of(target))
 
     async def _read_again(self, target: Manifest) -> bool:
         """Read one object anew; whether that was news."""
@@ -319,10 +319,10 @@ class Behaviours:
         try:
             found = await self._cluster.get(self._resource(target), name, namespace=namespace)
         except NotFound:
-            self._lost(uid_of(target), told_by_watch=False)
+            self._lost(uid_of(target))
             return True
         if uid_of(target) and found.metadata.uid != uid_of(target):
-            self._lost(uid_of(target), told_by_watch=False)
+            self._lost(uid_of(target))
         return self._heard(found)
 
     def _resource(self, manifest: Manifest) -> Resource:
@@ -331,6 +331,13 @@ class Behaviours:
 
 #: the same objects under a second name
 _ELSEWHERE = frozenset({"Event.events.k8s.io"})
+
+
+def _is_kept(left: KubeObject) -> bool:
+    """Whether what a deletion answered with is still there: some kinds answer with what was just removed."""
+    metadata = left.manifest()["metadata"]
+    waits = metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds")
+    return bool(metadata.get("finalizers") or waits)
 
 
 def _target(change: Change) -> Manifest:

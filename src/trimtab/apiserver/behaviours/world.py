@@ -25,6 +25,8 @@ from trimtab.apiserver.behaviours.manifests import (
 from trimtab.kube.discovery import Resource
 from trimtab.kube.selectors import LabelSelector
 
+_REMEMBERED = 10_000  # identities that are gone: a word from before that is never later than so many ends
+
 
 class Refused(Struct, frozen=True):
     """The server did not let us make something, and why."""
@@ -41,7 +43,7 @@ class World:
         self._by_uid: dict[str, Manifest] = {}
         self._dependents: dict[str, dict[str, None]] = {}
         self._contents: dict[str, dict[str, None]] = {}
-        self._gone: set[str] = set()
+        self._gone: dict[str, None] = {}
         self.served: dict[str, Resource] = {}  # what the server has, by kind
         self.known_kinds: set[str] = set()  # of which everything that exists has been told
         self.refusals: dict[str, Refused] = {}  # by the identity of whoever wished it
@@ -98,13 +100,12 @@ class World:
         self._link(manifest)
         return True
 
-    def drop(self, uid: str, *, told_by_watch: bool = True) -> Manifest | None:
-        """Forget the object; a watch that lags behind our own deletion cannot bring it back."""
+    def drop(self, uid: str) -> Manifest | None:
+        """Forget the object, whoever told that it is gone; a word that lags cannot bring it back."""
         known = self._by_uid.get(uid)
-        if told_by_watch:
-            self._gone.discard(uid)
-        elif known is not None:
-            self._gone.add(uid)
+        self._gone[uid] = None
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
         if known is not None:
             self._unlink(known)
             self.refusals.pop(uid, None)

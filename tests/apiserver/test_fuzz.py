@@ -1,0 +1,129 @@
+"""The embedded cluster under random bad requests: it stays up, answers, and keeps its memory."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from testbed.embedded import Embedded
+from tests.apiserver.bad_requests import MAPS, PREPARED, Client, Reply, Request, post
+from tests.apiserver.fuzzing import Fuzzer, list_paths
+from trimtab.apiserver.handling import DEFECT
+
+ROOM = 128 << 20  # bytes that the server may grow by, however long it is asked
+TIDY_EVERY = 400  # requests; what they create is no leak
+
+
+@pytest.fixture
+def server() -> Iterator[Embedded]:
+    """An embedded cluster of its own process, to be treated badly."""
+    with Embedded() as server:
+        yield server
+
+
+def is_answer(reply: Reply) -> bool:
+    """Whether this is how a server speaks: an object, a Status with its code, or a line of text.
+
+    A Status may say 500: a real server says so of some patches, too. A defect is known by its words.
+    """
+    if reply.code < http.HTTPStatus.INTERNAL_SERVER_ERROR and reply.media != "application/json":
+        return True
+    if reply.code < http.HTTPStatus.BAD_REQUEST:
+        return True
+    if reply.media != "application/json" or DEFECT in reply.said["message"]:
+        return False
+    return (reply.said["kind"], reply.said["code"]) == ("Status", reply.code)
+
+
+def asked(client: Client, request: Request) -> Reply | None:
+    """The answer; none to a watch, which may last, nor to a request that is no HTTP."""
+    if "watch" in request.path:
+        with client.answered(request):
+            return None
+    try:
+        return client.send(request)
+    except (http.client.HTTPException, ValueError, UnicodeEncodeError):
+        return None
+
+
+def tidy(client: Client) -> None:
+    """Take away what requests have made, and bring back what they are about, where they left room for it."""
+    for path in list_paths():
+        client.send(Request(method="DELETE", path=f"{path}?gracePeriodSeconds=0"))
+    for path, body in PREPARED:
+        client.send(post(json.dumps(body).encode(), path=path))
+
+
+@pytest.mark.timeout(300)
+def test_random_bad_requests_are_answered_without_a_defect(server: Embedded, fuzz_seconds: float) -> None:
+    client = Client(server.kubeconfig)
+    client.prepare()
+    tidy(client)
+    before, end = server.resident_bytes(), time.monotonic() + fuzz_seconds
+    for number, request in zip(count(1), Fuzzer(seed=1)):
+        reply = asked(client, request)
+        assert reply is None or is_answer(reply), (
+            f"request {number}: {request}\n{reply}\n{server.server.log_tail()}"
+        )
+        if number % TIDY_EVERY == 0:
+            tidy(client)
+        if time.monotonic() > end:
+            break
+    assert "Traceback" not in server.server.log.read_text(errors="replace")
+    assert client.send(Request(path=MAPS)).code == http.HTTPStatus.OK
+    assert server.resident_bytes() - before < ROOM
+
+
+RAW = {
+    "nothing": b"",
+    "no HTTP": b"\x16\x03\x01\x00\xff" * 20,
+    "half a line": b"GET /api",
+    "a line without end": b"GET /" + b"a" * (3 << 20),
+    "a header without end": b"GET /api HTTP/1.1\r\nX: " + b"a" * (3 << 20),
+    "very many headers": b"GET /api HTTP/1.1\r\n" + b"X: a\r\n" * 200_000,
+    "a length that is none": b"POST /api HTTP/1.1\r\nContent-Length: many\r\n\r\n",
+    "two lengths": b"POST /api HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabc",
+    "a chunk that is none": b"POST /api HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a body that never comes": b"POST /api/v1/namespaces HTTP/1.1\r\nContent-Length: 100\r\n\r\n{",
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_bytes_that_are_no_request_do_no_harm(server: Embedded, name: str) -> None:
+    client = Client(server.kubeconfig)
+    before = server.resident_bytes()
+    with (
+        socket.create_connection(("127.0.0.1", client.port), timeout=30) as plain,
+        client.trust.wrap_socket(plain, server_hostname="127.0.0.1") as wrapped,
+        suppress(OSError),  # hung up on, or left waiting for the rest: both are right
+    ):
+        wrapped.sendall(RAW[name])
+        wrapped.settimeout(0.3)
+        wrapped.recv(4096)
+    assert client.send(Request(path="/api")).code == http.HTTPStatus.OK
+    assert server.resident_bytes() - before < ROOM
+    assert "Traceback" not in server.server.log.read_text(errors="replace")
+
+
+def test_long_headers_and_addresses_are_read_as_a_real_server_reads_them(server: Embedded) -> None:
+    client = Client(server.kubeconfig)
+    long = "x" * 100_000
+    assert client.send(Request(path="/api", headers=(("X-Long", long),))).code == http.HTTPStatus.OK
+    assert client.send(Request(path=f"/api?unknown={long}")).code == http.HTTPStatus.OK
+
+
+def test_bodies_beyond_the_limit_are_not_kept(server: Embedded) -> None:
+    client = Client(server.kubeconfig)
+    client.prepare()
+    before = server.resident_bytes()
+    for _ in range(20):
+        reply = client.send(post(b'{"data":{"a":"' + b"x" * (4 << 20) + b'"}}'))
+        assert reply.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    assert server.resident_bytes() - before < ROOM
