@@ -108,6 +108,12 @@ async def _sent_once(
         raise aiohttp.ClientPayloadError(str(error)) from error
 
 
+def _abandon(response: aiohttp.ClientResponse) -> None:
+    """Cut the connection of a watch that nobody reads any more: there is nothing to say goodbye to."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
+
+
 def _watched_socket(address: AddrInfoType) -> socket.socket:
     """A socket whose other end may vanish without a word: the kernel asks after it and finds out."""
     family, kind, protocol, _, _ = address
@@ -195,7 +201,10 @@ class Transport:
         async with await self._in_time(
             request, lambda: self._opened(self._watches, request, silence=silence)
         ) as response:
-            yield self._chunks(request, response)
+            try:
+                yield self._chunks(request, response)
+            finally:
+                _abandon(response)
 
     async def _opened(
         self, session: aiohttp.ClientSession, request: Request, *, silence: float | None = None

@@ -146,3 +146,6 @@ async def test_objects_of_custom_kinds_own_and_are_owned() -> None:
         await stage.cluster.delete(gadgets, "owner", namespace="default", how=Deletion())
         await stage.behaviours.settled()
         assert [each["metadata"]["name"] for each in await stage.all("ConfigMap")] == ["kube-root-ca.crt"]
+        await stage.delete("CustomResourceDefinition", "gadgets.example.com")
+        await stage.create({**child, "metadata": {"name": "later"}})
+        assert (await stage.get("ConfigMap", "later"))["metadata"]["name"] == "later", "work goes on"

@@ -63,8 +63,12 @@ async def test_a_bug_in_one_behaviour_is_told_and_does_not_hang_the_others() -> 
         assert config_maps is not None
         await cluster.create(config_maps, {"metadata": {"name": "poison"}}, namespace="default")
         await behaviours.settled()
+        poison = {"metadata": {"name": "poison"}, "data": {"more": "poison"}}
+        await cluster.update(config_maps, "poison", poison, namespace="default")
         await behaviours.settled()
-    assert told == ["broken"]
+        assert told == ["broken"], "what met a bug sits out"
+        await behaviours.advance(clock, 31)
+    assert told == ["broken", "broken"]
 
 
 @pytest.mark.parametrize("newer", [True, False])

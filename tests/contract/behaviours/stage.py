@@ -16,8 +16,8 @@ from trimtab.kube.watch import follow
 from trimtab.tasks import ManualClock
 
 Json = dict[str, Any]
-LIMIT = 100.0  # seconds that a real cluster may take for one step of a story
-MOST_STEPS = 120  # seconds that may pass on a clock that is moved
+LIMIT = 80.0  # seconds that a real cluster may take for one step of a story
+REST = 20.0  # and to come to rest after the last one
 _ORDERED = ("Deployment", "ReplicaSet", "StatefulSet", "Pod", "Job", "CronJob", "ControllerRevision")
 _HEARD = (
     *_ORDERED, "Namespace", "ConfigMap", "ServiceAccount", "DaemonSet", "Service", "Endpoints",
@@ -89,16 +89,16 @@ def _title(manifest: Json) -> str:
 class Time(Protocol):
     """How a stage waits for something to become true."""
 
-    async def until(self, audience: Audience, holds: Callable[[], bool], what: str) -> None:
+    async def until(self, audience: Audience, holds: Callable[[], bool], what: str, limit: float) -> None:
         """Return when it holds."""
 
 
 class RealTime:
     """Time passes by itself; the audience is told when something happens."""
 
-    async def until(self, audience: Audience, holds: Callable[[], bool], what: str) -> None:
+    async def until(self, audience: Audience, holds: Callable[[], bool], what: str, limit: float) -> None:
         try:
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(limit):
                 while not holds():
                     await audience.wait()
         except TimeoutError:
@@ -111,8 +111,8 @@ class MovedTime:
     def __init__(self, behaviours: Behaviours, clock: ManualClock) -> None:
         self._behaviours, self._clock = behaviours, clock
 
-    async def until(self, audience: Audience, holds: Callable[[], bool], what: str) -> None:
-        for _ in range(MOST_STEPS):
+    async def until(self, audience: Audience, holds: Callable[[], bool], what: str, limit: float) -> None:
+        for _ in range(int(limit)):
             await self._behaviours.settled()
             await _let_everybody_hear()
             if holds():
@@ -177,9 +177,9 @@ class Stage:
         how = Deletion(propagation=propagation)
         await self.cluster.delete(resource, name, namespace=self._space(resource), how=how)
 
-    async def until(self, holds: Callable[[], bool], what: str) -> None:
+    async def until(self, holds: Callable[[], bool], what: str, limit: float = LIMIT) -> None:
         """Wait until it holds."""
-        await self._time.until(self.audience, holds, what)
+        await self._time.until(self.audience, holds, what, limit)
 
     async def until_gone(self, kind: str, name: str) -> None:
         """Wait until there is no such object."""

@@ -227,7 +227,7 @@ async def cron_job(stage: Stage) -> None:
     spec = {"schedule": "* * * * *", "jobTemplate": {"spec": job("work")["spec"]}}
     kind = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "clock"}}
     await stage.create({**kind, "spec": spec})
-    await stage.until(lambda: bool(stage.audience.all("Job")), "a Job is made")
+    await stage.until_status("CronJob", "clock", lambda status: "lastScheduleTime" in status)
     await stage.patch("CronJob", "clock", {"spec": {"suspend": True}})
     await stage.until_status("CronJob", "clock", lambda status: "lastSuccessfulTime" in status)
 

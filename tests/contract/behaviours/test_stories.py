@@ -8,14 +8,17 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from scripts.record_behaviours import slug
-from tests.contract.behaviours.stage import MovedTime, RealTime, Stage, staged
+from testbed.controlplane import ControlPlane
+from testbed.fixtures import Parts
+from tests.contract.behaviours.stage import REST, MovedTime, RealTime, Stage, staged
 from tests.contract.behaviours.stories import STORIES, comparable
 from tests.kube.world import connect_to
 from trimtab.apiserver import MemoryCluster
@@ -27,12 +30,19 @@ from trimtab.kube.picture import Upserted
 from trimtab.kube.watch import follow
 from trimtab.tasks import ManualClock
 
-if TYPE_CHECKING:
-    from testbed.controlplane import ControlPlane
-
 Json = dict[str, Any]
 RECORDED = Path(__file__).parent / "recorded"
 NODES = ("node-0", "node-1")
+OVER_HTTP = (
+    "a rollout",
+    "a job that succeeds",
+    "a stateful set in parallel",
+    "a daemon set",
+    "a foreground delete",
+    "an adoption",
+    "dangling owners",
+    "a namespace deletion",
+)
 
 
 def recorded(title: str) -> Json:
@@ -76,7 +86,7 @@ async def played(title: str, staging: AbstractAsyncContextManager[Stage]) -> Non
             return whole
 
         try:
-            await stage.until(lambda: told() == wanted, "the story ends as recorded")
+            await stage.until(lambda: told() == wanted, "the story ends as recorded", REST)
         except AssertionError:
             assert lines(told()) == lines(wanted)
 
@@ -94,13 +104,21 @@ async def test_our_behaviours_tell_the_story_of_the_real_controllers_in_no_time(
         await played(title, staged(cluster, "story", MovedTime(behaviours, clock), real=False))
 
 
-@pytest.mark.parametrize("title", sorted(set(STORIES) - {"a cron job"}))
+@pytest.fixture(scope="module")
+def bare_server(parts: Parts) -> Iterator[ControlPlane]:
+    """An API server of our own without controllers: behaviours make themselves at home in all of it."""
+    with ControlPlane(builder=parts, controllers=False) as plane:
+        yield plane
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("title", OVER_HTTP)
 async def test_our_behaviours_tell_the_same_story_on_the_real_api_server(
-    title: str, api_server: ControlPlane
+    title: str, bare_server: ControlPlane
 ) -> None:
-    """They need nothing but the `Cluster` protocol; the cron job is left out, for it takes a minute."""
+    """They need nothing but the `Cluster` protocol."""
     namespace = f"ours-{secrets.token_hex(4)}"
-    async with connect_to(api_server) as cluster:
+    async with connect_to(bare_server) as cluster:
         for node in NODES:
             with contextlib.suppress(AlreadyExists):
                 await add_node(cluster, node)

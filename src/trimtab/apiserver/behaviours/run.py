@@ -8,6 +8,7 @@ else was faster to change is read again and decided afresh.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
@@ -19,6 +20,7 @@ from trimtab.apiserver.behaviours.manifests import Manifest, Name, full_name, ki
 from trimtab.apiserver.behaviours.registry import every_behaviour
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import Refused, World
+from trimtab.errors import Retry, TrimtabError
 from trimtab.kube.cluster import Cluster, Deletion, Write
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import (
@@ -70,6 +72,7 @@ class Behaviours:
         self._followers: dict[str, asyncio.Task[None]] = {}
         self._complete = asyncio.Event()
         self._due: dict[Key, float] = {}  # what is to be looked at, and when
+        self._held: set[Key] = set()  # what sits out after a failure, whoever asks for it
         self._at_work = 0
         self._ran = asyncio.Event()
         self._workers: KeyedWorkers[Name] = KeyedWorkers(
@@ -89,7 +92,7 @@ class Behaviours:
         """Let time pass on a clock that stands still otherwise, settling at each moment something is due."""
         end = clock.monotonic() + seconds
         await self.settled()
-        while (due := min(self._due.values(), default=end)) < end or (self._due and due == end):
+        while self._due and (due := min(self._due.values())) <= end:
             await clock.advance(max(0.0, due - clock.monotonic()))
             await self.settled()
         await clock.advance(end - clock.monotonic())
@@ -128,6 +131,14 @@ class Behaviours:
             self._followers[kind] = self._group.create_task(self._follow(served[kind]))
 
     async def _follow(self, resource: Resource) -> None:
+        """Hear of everything of this kind, until it is no longer served."""
+        with contextlib.suppress(NotFound):
+            await self._hear(resource)
+        if self._followers.pop(resource.full_kind, None) is not None:
+            self._world.forget_kind(resource.full_kind)
+            self._offer((_DISCOVERY, ("", "")))
+
+    async def _hear(self, resource: Resource) -> None:
         async with aclosing(follow(self._cluster, resource, clock=self._clock)) as told:
             async for news in told:
                 match news:
@@ -172,13 +183,15 @@ class Behaviours:
 
     def _offer(self, key: Key, *, after: float = 0.0) -> None:
         due = self._clock.monotonic() + max(0.0, after)
-        self._due[key] = min(due, self._due.get(key, due))
+        if key not in self._held:
+            self._due[key] = min(due, self._due.get(key, due))
         self._workers.offer(*key, after=after)
 
     # -- looking ------------------------------------------------------------------------------------------
 
     async def _look(self, title: str, name: Name) -> None:
         self._due.pop((title, name), None)
+        self._held.discard((title, name))
         self._at_work += 1
         try:
             if title == _DISCOVERY:
@@ -190,6 +203,9 @@ class Behaviours:
             self._ran.set()
 
     def _failed(self, title: str, name: Name, error: Exception) -> None:
+        if not isinstance(error, TrimtabError) or error.retry is Retry.BACKOFF:
+            self._held.add((title, name))
+            self._due.pop((title, name), None)
         self._ran.set()
         self._on_failure(title, name, error)
 
@@ -224,16 +240,24 @@ class Behaviours:
         """Read these collections anew; whether they held anything that was not known."""
         news = False
         for resource in list(resources):
-            known = {uid_of(each) for each in self._world.all(resource.full_kind, namespace or None)}
-            async with aclosing(self._cluster.list(resource, namespace=namespace)) as pages:
-                async for page in pages:
-                    for found in page.objects:
-                        known.discard(found.metadata.uid)
-                        news |= self._heard(found)
-            for uid in known:
+            try:
+                news |= await self._read_one(resource, namespace)
+            except NotFound:
+                self._offer((_DISCOVERY, ("", "")))
                 news = True
-                self._lost(uid)
         return news
+
+    async def _read_one(self, resource: Resource, namespace: str) -> bool:
+        news = False
+        known = {uid_of(each) for each in self._world.all(resource.full_kind, namespace or None)}
+        async with aclosing(self._cluster.list(resource, namespace=namespace)) as pages:
+            async for page in pages:
+                for found in page.objects:
+                    known.discard(found.metadata.uid)
+                    news |= self._heard(found)
+        for uid in known:
+            self._lost(uid)
+        return news or bool(known)
 
     # -- performing ---------------------------------------------------------------------------------------
 
