@@ -81,9 +81,14 @@ def deployment_specs(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def service_specs(draw: st.DrawFn) -> dict[str, Any]:
-    """The spec of a headless Service."""
-    rest = draw(some_of(selector=LABELS, publishNotReadyAddresses=st.booleans()))
-    return {"clusterIP": "None", "ports": draw(SERVICE_PORTS), **rest}
+    """The spec of a headless Service.
+
+    It begins with a selector: one that begins without becomes dual-stack, whatever the cluster can, and where
+    the cluster cannot, it is refused every later change that gives it a selector.
+    """
+    rest = draw(some_of(publishNotReadyAddresses=st.booleans()))
+    selector = {"app": "a", **draw(LABELS)}
+    return {"clusterIP": "None", "ports": draw(SERVICE_PORTS), "selector": selector, **rest}
 
 
 @st.composite

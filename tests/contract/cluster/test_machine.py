@@ -18,8 +18,8 @@ from trimtab.kube.cluster import Cluster, EventType
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
 
-EXAMPLES = 12
-STEPS = 15
+EXAMPLES = 25
+STEPS = 18
 
 
 @pytest.fixture
