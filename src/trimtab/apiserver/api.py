@@ -21,6 +21,7 @@ from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
     Body,
     Known,
+    bad_head,
     known,
     known_after_patch,
     manifest_in,
@@ -161,7 +162,7 @@ class Api:
         *,
         manager: str | None,
     ) -> Answer:
-        served, name = address.served, manifest["metadata"].get("name", "")
+        served, name = address.served, manifest["metadata"].get("name") or ""
         admission.check_namespace(self.store, address, name)
         new = new_object(
             manifest,
@@ -462,7 +463,9 @@ def _config_in(body: Body) -> Json:
     if not isinstance(config, dict):
         told = not_a_map(config) if config is not None else "unexpected end of JSON input"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
-    return config
+    if told := bad_head(config):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+    return {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
 
 
 def _scale_in(body: Body) -> Json:

@@ -13,16 +13,16 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.apiserver.store import Collection
+from trimtab.kube.defaults import EMPTY
 from trimtab.kube.kinds import Resource as Known
 from trimtab.kube.kinds import Subresource, built_in
-from trimtab.kube.schema import ANYTHING, Schema
+from trimtab.kube.schema import ANYTHING, MICRO_TIME, TIME, Schema
 
 # Kinds that two groups show: the objects are kept where the second one says.
 SHARED: Mapping[Collection, tuple[Collection, str]] = {
     ("events.k8s.io", "events"): (("", "events"), "v1"),
 }
-#: kinds whose verbs answer a question and keep nothing
-QUESTIONS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+DEEPEST = 8  # structs in structs; schemas may contain themselves
 
 
 class ScalePaths(Struct, frozen=True, kw_only=True):
@@ -70,6 +70,12 @@ class Served(Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def schema(self) -> Schema:
         """The root node of the kind's schema."""
         return self.declared or built_in().schema(self.group, self.version, self.kind) or ANYTHING
+
+    @cached_property
+    def blank(self) -> Mapping[str, Any]:
+        """An object with nothing set, as the server holds it: structs of built-in kinds are never absent."""
+        head = {"apiVersion": self.api_version, "kind": self.kind}
+        return head if self.custom else {**head, **_blank(self.schema)}
 
     @cached_property
     def has_status(self) -> bool:
@@ -161,6 +167,16 @@ def _served(group: str, version: str, preferred: str, known: Known) -> Served:
         collection=collection,
         stored_as=stored or (f"{group}/{preferred}" if group else preferred),
     )
+
+
+def _blank(schema: Schema, depth: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, node in schema.fields():
+        if node.is_struct and depth < DEEPEST:
+            found[name] = _blank(node, depth + 1)
+        elif node.is_written:
+            found[name] = None if node.model in (TIME, MICRO_TIME) else EMPTY.get(node.type)
+    return found
 
 
 def field(manifest: Mapping[str, Any], path: str) -> Any:

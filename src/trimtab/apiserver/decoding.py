@@ -96,12 +96,12 @@ def manifest_in(body: Body, address: Address) -> Json:
             told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
             raise _unrecognized(body, served.kind, f"json parse error: {told}")
         value = {}
-    if told := _bad_head(value):
+    if told := bad_head(value):
         raise _unrecognized(body, served.kind, f"json parse error: {told}")
     return _of_the_kind(value, body, address)
 
 
-def _bad_head(value: Json) -> str:
+def bad_head(value: Json) -> str:
     """What is wrong with the `kind` and `apiVersion` of an object, if anything."""
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name), str | None):
@@ -152,7 +152,8 @@ def _check_custom(value: Json, body: Body, address: Address) -> None:
         told = f"the API version in the data ({version}) does not match the expected API version"
         raise bad_request(f"{told} ({served.api_version})")
     if kind != served.kind:
-        name = (value.get("metadata") or {}).get("name", "")
+        metadata = value.get("metadata")
+        name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
         told = f"Invalid value: {quoted(kind)}: must be {served.kind}"
         cause = Cause(reason="FieldValueInvalid", message=told, field="kind")
         raise invalid(served.group, kind, name, [cause])
@@ -225,7 +226,7 @@ def known_after_patch(
 
 
 def _check_type(manifest: Json, served: Served, sent: str) -> None:
-    if told := _bad_head(manifest):
+    if told := bad_head(manifest):
         raise _bad_patch(sent, f"couldn't get version/kind; json parse error: {told}")
     kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
     if (kind, version) == (served.kind, served.api_version):
@@ -299,7 +300,7 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
         raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body is no object")
-    if told := _bad_head(value):
+    if told := bad_head(value):
         raise bad_request(f"couldn't get version/kind; json parse error: {told}")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":

@@ -24,8 +24,9 @@ ESTABLISHED, ACCEPTED, TERMINATING = "Established", "NamesAccepted", "Terminatin
 def kinds_of(definition: Mapping[str, Any]) -> Iterator[Served]:
     """The kinds that a definition adds: one for each version that it serves."""
     spec = definition["spec"]
-    stored = next(each["name"] for each in spec["versions"] if each["storage"])
-    for version in spec["versions"]:
+    versions = spec.get("versions") or ()
+    stored = next((each["name"] for each in versions if each["storage"]), "")
+    for version in versions:
         if version["served"]:
             yield _kind(spec, version, stored, _deprecation(spec, version))
 
@@ -107,7 +108,8 @@ def version_rank(name: str) -> tuple[int, int, int, str]:
 
 def first_status(definition: Json) -> Json:
     """A definition as it is kept first: nothing is accepted yet."""
-    stored = [each["name"] for each in definition["spec"]["versions"] if each["storage"]]
+    versions = definition["spec"].get("versions") or ()
+    stored = [each.get("name", "") for each in versions if each.get("storage")]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**definition, "status": status}
 

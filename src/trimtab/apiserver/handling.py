@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -33,6 +34,7 @@ from trimtab.apiserver.watching import Event, Watch, bookmark_object
 from trimtab.kube.managers import manager_name
 from trimtab.kube.refusals import Refused, bad_request
 
+logger = logging.getLogger(__name__)
 LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
@@ -57,6 +59,9 @@ class Handler:
             return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             return web.Response(status=404, text="404 page not found\n")
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.path)
+            return _refusal(Refused(500, "InternalError", "Internal error occurred: see the server's log"))
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"

@@ -14,9 +14,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.requests import Address
 from trimtab.kube.apply import Target
-from trimtab.kube.defaults import EMPTY as EMPTY_VALUES
 from trimtab.kube.fields import EMPTY, FieldSet, path
-from trimtab.kube.schema import MICRO_TIME, TIME, Schema
 from trimtab.kube.typed import same
 
 Json = dict[str, Any]
@@ -91,7 +89,7 @@ def target_of(served: Served, subresource: str, versions: frozenset[str] | None 
         kind=served.kind,
         subresource=subresource,
         reset=_reset(served, subresource),
-        blank=_blank_object(served),
+        blank=served.blank,
         served=versions,
     )
 
@@ -110,23 +108,6 @@ def _reset_by_status(served: Served) -> FieldSet:
         return FieldSet.of(path("spec"), *(path(name) for name in names))
     kept = strategy_of(served).kept_by_status
     return FieldSet.of(path("spec"), *(path("metadata", name) for name in kept))
-
-
-def _blank_object(served: Served) -> Json:
-    """An object of a built-in kind with nothing set, as the server holds it."""
-    if served.custom:
-        return {"apiVersion": served.api_version, "kind": served.kind}
-    return {"apiVersion": served.api_version, "kind": served.kind, **_blank(served.schema, 0)}
-
-
-def _blank(schema: Schema, depth: int) -> Json:
-    found: Json = {}
-    for name, field in schema.fields():
-        if field.is_struct and depth < 8:
-            found[name] = _blank(field, depth + 1)
-        elif field.is_written:
-            found[name] = None if field.model in (TIME, MICRO_TIME) else EMPTY_VALUES.get(field.type)
-    return found
 
 
 # -- what an update may touch -----------------------------------------------------------------------------

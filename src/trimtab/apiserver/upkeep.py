@@ -82,9 +82,10 @@ class _Keeper:
         if progress["status"] != definition["status"]:
             self._write_status(name, definition, progress)
             return
-        kind = next(definitions.kinds_of(definition))
-        api.delete_collection(Address(served=kind), ListOptions(), DeleteOptions())
-        if not api.store.count(kind.collection):
+        kind = next(definitions.kinds_of(definition), None)
+        if kind is not None:
+            api.delete_collection(Address(served=kind), ListOptions(), DeleteOptions())
+        if kind is None or not api.store.count(kind.collection):
             options = WriteOptions(manager="kube-apiserver")
             api.replace(definitions.emptied(definition), definition, address, options, ())
 
