@@ -296,6 +296,16 @@ def pods() -> Iterator[Step]:
     yield Step("POST", f"{base}/pods", {"metadata": {"name": "b"}, "spec": nobody})
     critical = {**POD_SPEC, "priorityClassName": "system-node-critical", "nodeName": "n"}
     yield Step("POST", f"{base}/pods", {"metadata": {"name": "c"}, "spec": critical})
+    yield Step("POST", f"{base}/pods", {"metadata": {"name": "d"}, "spec": POD_SPEC})
+    yield Step("POST", f"{base}/pods/d/binding", {"target": {"kind": "Node", "name": "n"}})
+    binding = {"metadata": {"name": "d"}, "target": {"kind": "Node", "name": "n"}}
+    yield Step("POST", f"{base}/pods/d/binding", binding)
+    yield Step("POST", f"{base}/pods/d/binding", binding)
+    yield Step("GET", f"{base}/pods/d")
+    yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
+    yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
+    yield Step("GET", f"{base}/endpoints")
+    yield Step("GET", f"{base}/endpoints/a")
     yield Step("DELETE", f"{base}/pods/a")
     yield Step("DELETE", f"{base}/pods/c")
     yield Step("DELETE", f"{base}/pods/c", {"gracePeriodSeconds": 5})

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver import admission, definitions, scales
+from trimtab.apiserver import acts, admission, definitions, scales
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
@@ -45,7 +45,14 @@ from trimtab.apiserver.refusing import (
     unsupported_media,
     version_too_large,
 )
-from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from trimtab.apiserver.requests import (
+    Address,
+    DeleteOptions,
+    ListOptions,
+    WatchOptions,
+    WriteOptions,
+    delete_options,
+)
 from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
@@ -91,10 +98,12 @@ class Api:
 
     def get(self, address: Address, version: str = "") -> Answer:
         """One object, or a part of it; not older than a version, if one is given."""
+        acts.check_within(address)
         asked = watched_number(version)
         if asked > self.store.revision:
             raise version_too_large(asked, self.store.revision)
-        entry = self._entry(address)
+        with warned(self._deprecation(address)):
+            entry = self._entry(address)
         if address.subresource == "scale":
             return Answer(200, _encoded(scales.scale_of(manifest_of(entry, address.served), address.served)))
         return Answer(200, shown(entry, address.served), self._deprecation(address))
@@ -123,7 +132,9 @@ class Api:
     # -- creating -----------------------------------------------------------------------------------------
 
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        """Make a new object."""
+        """Make a new object, or do something to one through a part of it."""
+        if address.subresource:
+            return self._act(address, body, options)
         read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
@@ -137,6 +148,20 @@ class Api:
         read = known(manifest_in(body, address), address.served, options.validation, twice)
         warnings = (*self._deprecation(address), *read.warnings)
         return Known(placed(read.manifest, address, named=named), warnings)
+
+    def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Bind a Pod to a node, or evict it."""
+        acts.check_within(address)
+        given = _object_in(body)
+        live = manifest_of(self._entry(address), address.served)
+        if address.subresource == "eviction":
+            self._delete(live, address, delete_options({}, given.get("deleteOptions")))
+        elif address.subresource == "binding":
+            new = acts.bound(live, given, address, self.clock.now())
+            self.replace(new, live, address, options, ())
+        else:
+            raise method_not_allowed()
+        return Answer(201, _encoded(acts.SUCCESS))
 
     def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
         """A question with its answer; it is kept nowhere."""
@@ -364,9 +389,7 @@ class Api:
             case Untouched():
                 return False, _encoded(result.object)
 
-    def delete_collection(
-        self, address: Address, selection: ListOptions, options: DeleteOptions
-    ) -> tuple[Listed, tuple[str, ...]]:
+    def delete_collection(self, address: Address, selection: ListOptions, options: DeleteOptions) -> Listed:
         """Delete what is selected of a collection; what it was is the answer."""
         found = self.list(address, selection)
         for entry in found.entries:
@@ -376,7 +399,7 @@ class Api:
             if live is not None:
                 admission.check_deletion(each)
                 self._delete(live, each, options)
-        return found, self._deprecation(address)
+        return found
 
     # -- for behaviours -----------------------------------------------------------------------------------
 
@@ -467,6 +490,16 @@ def _config_in(body: Body) -> Json:
     if told := bad_head(config):
         raise bad_request(f"couldn't get version/kind; json parse error: {told}")
     return {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
+
+
+def _object_in(body: Body) -> Json:
+    try:
+        value = value_of(body)
+    except BadJson as exc:
+        raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
+    if not isinstance(value, dict):
+        raise bad_request("the body is no object")
+    return value
 
 
 def _scale_in(body: Body) -> Json:

@@ -22,6 +22,10 @@ from trimtab.kube.schema import ANYTHING, MICRO_TIME, TIME, Schema
 SHARED: Mapping[Collection, tuple[Collection, str]] = {
     ("events.k8s.io", "events"): (("", "events"), "v1"),
 }
+DEPRECATED: Mapping[tuple[str, str], str] = {
+    ("", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 DEEPEST = 8  # structs in structs; schemas may contain themselves
 
 
@@ -165,6 +169,7 @@ def _served(group: str, version: str, preferred: str, known: Known) -> Served:
         list_kind=f"{known.kind}List",
         counts_generation=known.generation,
         collection=collection,
+        deprecation=DEPRECATED.get((group, known.kind), ""),
         stored_as=stored or (f"{group}/{preferred}" if group else preferred),
     )
 

@@ -133,8 +133,8 @@ class Handler:
                 return _object(self._api.delete(address, options), form)
             case "deletecollection":
                 options = delete_options(query, deletion_in(body, _media(request)))
-                listed, warnings = self._api.delete_collection(address, list_options(query), options)
-                return _written(list_body(listed, address.served), form, 200, warnings)
+                listed = self._api.delete_collection(address, list_options(query), options)
+                return _written(list_body(listed, address.served), form, 200, _warnings(address))
             case _:
                 return self._write(request, found, form, body)
 
@@ -150,8 +150,8 @@ class Handler:
     def _list(self, address: Address, query: Mapping[str, str], form: Form) -> web.Response:
         listed = self._api.list(address, list_options(query))
         if form.partial:
-            return _written(partial_list(listed, address.served), form, 200, ())
-        return _written(list_body(listed, address.served), form, 200, ())
+            return _written(partial_list(listed, address.served), form, 200, _warnings(address))
+        return _written(list_body(listed, address.served), form, 200, _warnings(address))
 
     # -- watching -----------------------------------------------------------------------------------------
 
@@ -249,6 +249,10 @@ def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> w
     for text in warnings:
         response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response
+
+
+def _warnings(address: Address) -> tuple[str, ...]:
+    return (address.served.deprecation,) if address.served.deprecation else ()
 
 
 def _quoted(text: str) -> str:

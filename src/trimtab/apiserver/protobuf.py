@@ -23,7 +23,6 @@ from trimtab.kube.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schem
 from trimtab.kube.times import micro_text, seconds_text
 
 MAGIC = b"k8s\0"
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 DURATION = f"{_META}Duration"
 #: messages that carry JSON in their first field

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from trimtab.apiserver.catalog import Served, field
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import expired, version_too_large
 from trimtab.apiserver.requests import Address, ListOptions
-from trimtab.apiserver.store import Entry, Gone, Store
+from trimtab.apiserver.store import Entry, Gone, Scan, Store
 from trimtab.apiserver.versions import manifest_of
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Refused, bad_request
@@ -132,19 +133,13 @@ def listed(store: Store, address: Address, options: ListOptions) -> Listed:
     chosen = selected(address.served, options.labels, options.fields)
     token = _read_token(options) if options.continue_token else None
     revision = _revision(options, store.revision, token)
+    after = _key_of(token.start, address.prefix) if token else ""
     try:
-        every = _entries(store, address, revision)
+        found = store.scan(address.served.collection, address.prefix, after=after, revision=revision)
     except Gone as gone:
         raise _gone(token) from gone
     shown = store.revision if revision is None else revision
-    return _page(every, chosen, options, shown, after=token.start if token else "", prefix=address.prefix)
-
-
-def _entries(store: Store, address: Address, revision: int | None) -> list[Entry]:
-    collection = address.served.collection
-    if revision is None:
-        return store.entries(collection, address.prefix)
-    return store.at(collection, revision, address.prefix)
+    return _page(found, chosen, options, shown, prefix=address.prefix)
 
 
 def _revision(options: ListOptions, current: int, token: _Token | None) -> int | None:
@@ -168,24 +163,17 @@ def version_number(text: str) -> int:
     return int(text)
 
 
-def _page(
-    every: list[Entry], chosen: Selected, options: ListOptions, revision: int, *, after: str, prefix: str
-) -> Listed:
-    following = [entry for entry in every if not after or _start(entry.key, prefix) > after]
-    if not options.limit or (chosen.is_everything and len(following) <= options.limit):
-        found = following if chosen.is_everything else [each for each in following if chosen.matches(each)]
-        return Listed(entries=found, revision=revision)
+def _page(found: Scan, chosen: Selected, options: ListOptions, revision: int, *, prefix: str) -> Listed:
+    """As many as are asked for of what is selected, and whether there are more."""
+    matching = found.entries if chosen.is_everything else filter(chosen.matches, found.entries)
+    if not options.limit:
+        return Listed(entries=list(matching), revision=revision)
+    page = list(islice(matching, options.limit))
     if chosen.is_everything:
-        page, remaining = following[: options.limit], len(following) - options.limit
-        return _cut(page, revision, prefix, remaining)
-    page = []
-    for entry in following:
-        if not chosen.matches(entry):
-            continue
-        if len(page) == options.limit:
-            return _cut(page, revision, prefix, None)
-        page.append(entry)
-    return Listed(entries=page, revision=revision)
+        left = found.count - len(page)
+        return _cut(page, revision, prefix, left) if left else Listed(entries=page, revision=revision)
+    more = next(matching, None) is not None
+    return _cut(page, revision, prefix, None) if more else Listed(entries=page, revision=revision)
 
 
 def _cut(page: list[Entry], revision: int, prefix: str, remaining: int | None) -> Listed:
@@ -196,6 +184,12 @@ def _cut(page: list[Entry], revision: int, prefix: str, remaining: int | None) -
 def _start(key: str, prefix: str) -> str:
     """A key as tokens name it: from the root of what is listed."""
     return f"/{key.removeprefix(prefix).removeprefix('/')}"
+
+
+def _key_of(start: str, prefix: str) -> str:
+    """The key that a token names."""
+    name = start.rstrip("\0")
+    return f"{prefix}{name[1:]}" if prefix or name.count("/") > 1 else name
 
 
 def _written_token(token: _Token) -> str:

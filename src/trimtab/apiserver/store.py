@@ -67,6 +67,13 @@ class Change(Struct, frozen=True, kw_only=True, gc=False):
 Subscriber: TypeAlias = Callable[[Change], None]
 
 
+class Scan(Struct, frozen=True):
+    """Objects that are read one by one, and how many there are."""
+
+    count: int
+    entries: Iterator[Entry]
+
+
 class _Shelf:
     """The objects of one collection by key, in order, and their recent changes."""
 
@@ -110,29 +117,31 @@ class Store:
 
     def entries(self, collection: Collection, prefix: str = "") -> list[Entry]:
         """The objects of a collection, or of a namespace of it, as they are now, in order."""
-        shelf = self._shelves.get(collection)
-        if shelf is None:
-            return []
-        start, end = _range(shelf.keys, prefix)
-        return [shelf.entries[key] for key in shelf.keys[start:end]]
+        return list(self.scan(collection, prefix).entries)
 
     def at(self, collection: Collection, revision: int, prefix: str = "") -> list[Entry]:
-        """The same at an earlier version, wound back through the history."""
-        if revision < self.compacted:
+        """The same at an earlier version."""
+        return list(self.scan(collection, prefix, revision=revision).entries)
+
+    def scan(
+        self, collection: Collection, prefix: str = "", *, after: str = "", revision: int | None = None
+    ) -> Scan:
+        """The objects after a key, now or at an earlier version, read one by one."""
+        if revision is not None and revision < self.compacted:
             raise Gone(self.compacted)
         shelf = self._shelves.get(collection)
         if shelf is None:
-            return []
-        undone: dict[str, Entry | None] = {}
-        for change in reversed(shelf.changes):
-            if change.revision <= revision:
-                break
-            undone[change.entry.key] = change.before
-        if not undone:
-            return self.entries(collection, prefix)
-        now = {entry.key: entry for entry in self.entries(collection, prefix)}
-        now |= {key: entry for key, entry in undone.items() if entry is not None and key.startswith(prefix)}
-        return [now[key] for key in sorted(now) if undone.get(key, now[key]) is not None]
+            return Scan(0, iter(()))
+        start, end = _range(shelf.keys, prefix)
+        start = max(start, bisect_right(shelf.keys, after)) if after else start
+        keys = shelf.keys[start:end]
+        undone = _undone(shelf, revision) if revision is not None else {}
+        for key, entry in undone.items():
+            if key.startswith(prefix) and key > after:
+                _place(keys, key, present=entry is not None)
+        now = shelf.entries
+        found = (undone.get(key) or now[key] for key in keys)
+        return Scan(len(keys), found)
 
     def changes_since(self, collection: Collection, revision: int) -> list[Change]:
         """What happened in a collection after this version."""
@@ -148,10 +157,6 @@ class Store:
             found.append(change)
         found.reverse()
         return found
-
-    def collections(self) -> Iterator[Collection]:
-        """The collections that ever held something."""
-        yield from list(self._shelves)
 
     # -- writing ------------------------------------------------------------------------------------------
 
@@ -253,3 +258,23 @@ def _range(keys: list[str], prefix: str) -> tuple[int, int]:
     if not prefix:
         return 0, len(keys)
     return bisect_left(keys, prefix), bisect_right(keys, prefix + "\U0010ffff")
+
+
+def _undone(shelf: _Shelf, revision: int) -> dict[str, Entry | None]:
+    """What was there, or was not, at a version, for all that has changed since."""
+    undone: dict[str, Entry | None] = {}
+    for change in reversed(shelf.changes):
+        if change.revision <= revision:
+            break
+        undone[change.entry.key] = change.before
+    return undone
+
+
+def _place(keys: list[str], key: str, *, present: bool) -> None:
+    """Put a key into a sorted list, or take it out."""
+    at = bisect_left(keys, key)
+    there = at < len(keys) and keys[at] == key
+    if present and not there:
+        keys.insert(at, key)
+    elif there and not present:
+        del keys[at]

@@ -1,0 +1,43 @@
+"""What is done to Pods through parts of them: bound to a node, evicted. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from trimtab.apiserver.refusing import conflict
+from trimtab.apiserver.requests import Address
+from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.times import seconds_text
+
+Json = dict[str, Any]
+SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+#: parts that need a node, or keys of a real cluster
+BEYOND = frozenset({"attach", "exec", "log", "portforward", "proxy", "token"})
+
+
+def check_within(address: Address) -> None:
+    """Refuse parts that are not served here."""
+    if address.subresource in BEYOND:
+        what = f"{address.served.plural}/{address.subresource}"
+        raise Refused(501, "", f"the embedded cluster does not serve {what}")
+
+
+def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
+    """The Pod on the node that a binding names."""
+    if (binding.get("metadata") or {}).get("name") != address.name:
+        raise bad_request("name in URL does not match name in Binding object")
+    taken = pod["spec"].get("nodeName")
+    if taken:
+        why = f'pod {address.name} is already assigned to node "{taken}"'
+        raise conflict("", "pods/binding", address.name, why)
+    target = binding.get("target") or {}
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": seconds_text(now),
+    }
+    others = [each for each in pod["status"].get("conditions") or () if each["type"] != "PodScheduled"]
+    status = {**pod["status"], "conditions": [*others, scheduled]}
+    return {**pod, "spec": {**pod["spec"], "nodeName": target.get("name", "")}, "status": status}
