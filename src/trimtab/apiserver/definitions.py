@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ GROUP, PLURAL, KIND = "apiextensions.k8s.io", "customresourcedefinitions", "Cust
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 PART_VERBS = ("get", "patch", "update")
+#: the names of a kind, in the order in which they are judged, and what each must differ from
+NAMES = {"plural": "words", "singular": "words", "shortNames": "words", "kind": "kinds", "listKind": "kinds"}
 ESTABLISHED, ACCEPTED, TERMINATING = "Established", "NamesAccepted", "Terminating"
 
 
@@ -94,8 +97,6 @@ def _deprecation(spec: Json, version: Json) -> str:
 
 def version_rank(name: str) -> tuple[int, int, int, str]:
     """Versions in the order the server prefers: v2, v1, v2beta1, v1alpha1, then others by name."""
-    import re
-
     found = re.fullmatch(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", name)
     if found is None:
         return (3, 0, 0, name)
@@ -120,36 +121,40 @@ def is_established(definition: Mapping[str, Any]) -> bool:
 
 
 def accepted(definition: Json, others: Iterable[Mapping[str, Any]], now: datetime) -> Json:
-    """The definition with its names judged: accepted unless another one of its group has them."""
-    names = definition["spec"]["names"]
-    clash = _clash(names, [each["status"]["acceptedNames"] for each in others])
+    """The definition with its names judged: each is accepted unless another one of its group has it."""
+    names, clash = _judged(definition["spec"]["names"], [each["status"]["acceptedNames"] for each in others])
     if clash:
         reason, word = clash
         judged = _with(definition, now, ACCEPTED, "False", reason, f'"{word}" is already in use')
-        return _with(judged, now, ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
-    judged = _with(definition, now, ACCEPTED, "True", "NoConflicts", "no conflicts found")
-    if not is_established(judged):
-        told = "the initial names have been accepted"
-        judged = _with(judged, now, ESTABLISHED, "False", "Installing", told)
+        if not is_established(judged):
+            judged = _with(judged, now, ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
+    else:
+        judged = _with(definition, now, ACCEPTED, "True", "NoConflicts", "no conflicts found")
+        if not is_established(judged):
+            told = "the initial names have been accepted"
+            judged = _with(judged, now, ESTABLISHED, "False", "Installing", told)
     return {**judged, "status": {**judged["status"], "acceptedNames": names}}
 
 
-def _clash(names: Json, taken: list[Json]) -> tuple[str, str] | None:
-    plural = {word for each in taken for word in (each.get("plural"), each.get("singular")) if word}
-    plural |= {word for each in taken for word in each.get("shortNames") or ()}
-    kinds = {word for each in taken for word in (each.get("kind"), each.get("listKind")) if word}
-    if names["plural"] in plural:
-        return "PluralConflict", names["plural"]
-    if names.get("singular") in plural:
-        return "SingularConflict", names["singular"]
-    for word in names.get("shortNames") or ():
-        if word in plural:
-            return "ShortNamesConflict", word
-    if names["kind"] in kinds:
-        return "KindConflict", names["kind"]
-    if names.get("listKind") in kinds:
-        return "ListKindConflict", names["listKind"]
-    return None
+def _judged(names: Json, taken: list[Json]) -> tuple[Json, tuple[str, str] | None]:
+    """The names that nobody else has, and the last one that somebody has."""
+    words = {word for each in taken for word in (each.get("plural"), each.get("singular"))}
+    words |= {word for each in taken for word in each.get("shortNames") or ()}
+    kinds = {word for each in taken for word in (each.get("kind"), each.get("listKind"))}
+    found: Json = {**names, "plural": "", "kind": ""}
+    clash = None
+    for name, pool in NAMES.items():
+        given = names.get(name)
+        several = given if isinstance(given, list) else [given] if given else []
+        used = words if pool == "words" else kinds
+        taken_word = next((word for word in several if word in used), None)
+        if taken_word is not None:
+            clash = (f"{name[0].upper()}{name[1:]}Conflict", taken_word)
+            if name not in ("plural", "kind"):
+                found.pop(name, None)
+        elif given:
+            found[name] = given
+    return found, clash
 
 
 def established(definition: Json, now: datetime) -> Json:

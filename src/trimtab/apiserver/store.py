@@ -158,10 +158,6 @@ class Store:
         found.reverse()
         return found
 
-    def collections(self) -> Iterator[Collection]:
-        """The collections that ever held something."""
-        yield from list(self._shelves)
-
     # -- writing ------------------------------------------------------------------------------------------
 
     def put(self, collection: Collection, key: str, manifest: Mapping[str, Any]) -> Entry:

@@ -7,11 +7,8 @@ patched           the object that a patch describes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-
-import msgspec
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import conflict, invalid, modified
@@ -122,8 +119,3 @@ def _other_uid(uid: str, live: Json, address: Address) -> str:
     return (
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: {told}"
     )
-
-
-def is_unchanged(new: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
-    """Whether a write changes nothing, so that no new version comes of it."""
-    return msgspec.json.encode(new, order="sorted") == msgspec.json.encode(live, order="sorted")

@@ -20,24 +20,35 @@ def some_of(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any
     return st.fixed_dictionaries({}, optional=fields)
 
 
+def few_of(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """A map with at least one of these fields: empty ones are a story of their own, told in the tables."""
+    return some_of(**fields).filter(bool)
+
+
 def some_keyed(key: str, keys: list[Any], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     """A list of elements with different keys, in any order."""
     element = st.fixed_dictionaries({key: st.sampled_from(keys)}, optional=fields)
-    return st.lists(element, unique_by=lambda each: str(each[key]), max_size=3)
+    return st.lists(element, unique_by=lambda each: str(each[key]), min_size=1, max_size=3)
 
 
-LABELS = some_of(x=VALUES, y=VALUES)
+LABELS = few_of(x=VALUES, y=VALUES)
 VARIABLES = some_keyed("name", ["A", "B", "C"], value=VALUES)
-CONTAINER_PORTS = some_keyed("containerPort", [80, 81], name=st.sampled_from(["http", "web"]))
 TOLERATIONS = st.lists(
-    st.sampled_from([{"key": "k", "operator": "Exists"}, {"key": "l", "operator": "Exists"}]), max_size=2
+    st.sampled_from([{"key": "k", "operator": "Exists"}, {"key": "l", "operator": "Exists"}]),
+    min_size=1,
+    max_size=2,
 )
 CONTAINER = some_of(
     env=VARIABLES,
-    args=st.lists(VALUES, max_size=2),
-    ports=CONTAINER_PORTS,
-    resources=some_of(limits=some_of(cpu=st.sampled_from(["1", "500m", "0.5"]))),
+    args=st.lists(VALUES, min_size=1, max_size=2),
+    resources=few_of(limits=few_of(cpu=st.sampled_from(["1", "500m", "0.5"]))),
 )
+PORTS = {  # each container has its own: a port defined twice is warned of
+    name: some_of(
+        ports=some_keyed("containerPort", numbers, name=st.sampled_from([f"{name}-x", f"{name}-y"]))
+    )
+    for name, numbers in {"web": [80, 81], "aid": [90, 91]}.items()
+}
 SERVICE_PORTS = st.lists(
     st.sampled_from(
         [
@@ -50,20 +61,24 @@ SERVICE_PORTS = st.lists(
     unique_by=lambda port: str(port["name"]),
     min_size=1,
 )
-DATA = some_of(one=VALUES, two=VALUES, three=VALUES)
+DATA = few_of(one=VALUES, two=VALUES, three=VALUES)
 GADGET_SPEC = some_of(
     size=NUMBERS,
     colour=st.sampled_from(["red", "blue"]),
-    tags=st.lists(st.sampled_from(["r", "s", "t"]), unique=True),
+    tags=st.lists(st.sampled_from(["r", "s", "t"]), unique=True, min_size=1),
     parts=some_keyed(
-        "name", ["p", "q"], count=NUMBERS, notes=st.lists(VALUES, max_size=2), spare=some_of(left=NUMBERS)
+        "name",
+        ["p", "q"],
+        count=NUMBERS,
+        notes=st.lists(VALUES, min_size=1, max_size=2),
+        spare=few_of(left=NUMBERS),
     ),
     ports=some_keyed("port", [1, 2], protocol=st.sampled_from(["TCP", "UDP"]), name=VALUES),
-    steps=st.lists(some_of(run=VALUES), max_size=2),
-    plain=st.lists(VALUES, max_size=2),
-    limits=some_of(cpu=NUMBERS, mem=VALUES),
-    whole=some_of(a=VALUES, b=VALUES),
-    free=some_of(any=st.sampled_from([1, "x", [1], {"y": 1}, {"y": {}}])),
+    steps=st.lists(few_of(run=VALUES), min_size=1, max_size=2),
+    plain=st.lists(VALUES, min_size=1, max_size=2),
+    limits=few_of(cpu=NUMBERS, mem=VALUES),
+    whole=few_of(a=VALUES, b=VALUES),
+    free=few_of(any=st.sampled_from([1, "x", [1], {"y": 1}])),
 )
 
 
@@ -71,7 +86,10 @@ GADGET_SPEC = some_of(
 def deployment_specs(draw: st.DrawFn) -> dict[str, Any]:
     """The spec of a Deployment; the images are there, so that it can be created."""
     names = draw(st.lists(st.sampled_from(["web", "aid"]), unique=True, min_size=1))
-    containers = [{"name": name, "image": f"{name}:{draw(VALUES)}", **draw(CONTAINER)} for name in names]
+    containers = [
+        {"name": name, "image": f"{name}:{draw(VALUES)}", **draw(CONTAINER), **draw(PORTS[name])}
+        for name in names
+    ]
     pod = {"containers": containers, **draw(some_of(tolerations=TOLERATIONS))}
     labels = {"app": "a"}
     template = {"metadata": {"labels": labels}, "spec": pod}
@@ -81,15 +99,20 @@ def deployment_specs(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def service_specs(draw: st.DrawFn) -> dict[str, Any]:
-    """The spec of a headless Service."""
-    rest = draw(some_of(selector=LABELS, publishNotReadyAddresses=st.booleans()))
-    return {"clusterIP": "None", "ports": draw(SERVICE_PORTS), **rest}
+    """The spec of a headless Service.
+
+    It begins with a selector: one that begins without becomes dual-stack, whatever the cluster can, and where
+    the cluster cannot, it is refused every later change that gives it a selector.
+    """
+    rest = draw(some_of(publishNotReadyAddresses=st.booleans()))
+    selector = {"app": "a", **draw(LABELS)}
+    return {"clusterIP": "None", "ports": draw(SERVICE_PORTS), "selector": selector, **rest}
 
 
 @st.composite
 def fields_of(draw: st.DrawFn, kind: Resource) -> dict[str, Any]:
     """Everything but kind and name: what one manager wants of an object."""
-    metadata = draw(some_of(labels=LABELS, annotations=some_of(n=VALUES)))
+    metadata = draw(some_of(labels=LABELS, annotations=st.fixed_dictionaries({"n": VALUES})))
     if kind is CONFIG_MAPS:
         finalizers = draw(some_of(finalizers=st.just(["t.dev/1"])))
         return {"metadata": {**metadata, **finalizers}, **draw(some_of(data=DATA))}

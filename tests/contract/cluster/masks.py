@@ -24,7 +24,7 @@ _VERSIONS_IN_WORDS = (
     re.compile(r"(?<=in object meta: )\d+(?!-)\b"),
     re.compile(r'(?<="resourceVersion":")\d+'),
     re.compile(r'(?<=\\"resourceVersion\\":\\")\d+'),
-    re.compile(r"(?<=too old resource version: )\d+(?= \()|(?<=\()\d+(?=\)$)"),
+    re.compile(r"(?<=too old resource version: )\d+ \(\d+\)"),
 )
 #: the server's own controllers write these at moments of their own
 _MOVING_KINDS = frozenset({"CustomResourceDefinition", "Namespace"})

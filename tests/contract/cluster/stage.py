@@ -378,7 +378,7 @@ def in_order(causes: list[dict[str, str]], message: str, *, custom: bool) -> tup
     """What the real server tells in any order: conflicts with several, and faults of custom objects."""
     told = sorted(causes, key=lambda cause: (cause["message"], cause["field"]))
     if causes[0]["reason"] == "FieldManagerConflict":
-        beginning, *managers = re.split(r"\s*(?=conflicts? with \")", message)
+        beginning, *managers = re.split(r"\s+(?=conflicts? with \")", message)
         return told, "\n".join([beginning, *sorted(managers)])
     parts = [f"{cause['field']}: {cause['message']}" for cause in told]
     if not custom or not all(part in message for part in parts):

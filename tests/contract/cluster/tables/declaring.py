@@ -385,3 +385,18 @@ async def an_apply_to_a_deleted_object(stage: Stage) -> None:
     await stage.apply(CONFIG_MAPS, "a", config_map("a", late="1"), manager="two")
     await stage.apply(CONFIG_MAPS, "a", config_map("a"))
     await stage.get(CONFIG_MAPS, "a")
+
+
+@case("apply", "one manager")
+async def empty_maps_declared_again(stage: Stage) -> None:
+    empty: dict[str, Any] = {"labels": {}, "annotations": {}}
+    for kind, body in (
+        (CONFIG_MAPS, config_map("a")),
+        (GADGETS, gadget("a")),
+        (DEPLOYMENTS, deployment("a")),
+    ):
+        declared = with_metadata(body, **empty)
+        await stage.apply(kind, "a", declared)
+        await stage.apply(kind, "a", declared)
+        await stage.apply(kind, "a", declared, manager="two")
+        await stage.apply(kind, "a", declared, manager="two")

@@ -202,6 +202,12 @@ PODS_PARTS: dict[str, dict[str, Any]] = {
         "containers": [container(ports=[{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}])],
         "hostNetwork": True,
     },
+    "a port defined twice": {
+        "containers": [
+            container("one", ports=[{"containerPort": 80, "name": "http"}]),
+            container("two", ports=[{"containerPort": 80, "name": "http"}]),
+        ]
+    },
     "resources": {
         "containers": [
             container(

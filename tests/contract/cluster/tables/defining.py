@@ -66,16 +66,9 @@ async def a_definition_waits_for_instances_that_are_held(stage: Stage) -> None:
     await defined(stage, definition("Thing", "held.trimtab.dev"))
     await stage.given(kind, with_metadata(named(kind, "a"), finalizers=["t.dev/1"]))
     await stage.cluster.delete(DEFINITIONS, name)
-    await stage.until(DEFINITIONS, name, _is_terminating)
+    await stage.until(kind, "a", lambda manifest: "deletionTimestamp" in manifest["metadata"])
     await stage.create(kind, named(kind, "late"))
     await stage.get(kind, "a")
-
-
-def _is_terminating(manifest: dict[str, Any]) -> bool:
-    conditions = manifest["status"].get("conditions") or []
-    return any(
-        each["type"] == "Terminating" and each["reason"] == "InstanceDeletionPending" for each in conditions
-    ) or any(each["type"] == "Terminating" and each["status"] == "True" for each in conditions)
 
 
 @case("definitions", "life")

@@ -34,6 +34,7 @@ KINDS: tuple[tuple[Resource, dict[str, Any]], ...] = (
     (SERVICES, service("a")),
     (GADGETS, gadget("a")),
     (JOBS, job("a")),
+    (PODS, pod("a")),
 )
 
 
@@ -55,6 +56,7 @@ def _for_each(feature: str, name: str, play: Any) -> None:
 
 async def _plainly(stage: Stage, kind: Resource, body: Any) -> None:
     await stage.given(kind, body)
+    await stage.get(kind, "a")
     await stage.delete(kind, "a")
     await stage.get(kind, "a")
     await stage.delete(kind, "a")
