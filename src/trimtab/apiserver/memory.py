@@ -15,11 +15,12 @@ from contextlib import asynccontextmanager, contextmanager
 
 import msgspec
 
-from trimtab.apiserver.api import APPLY_PATCH, Answer, Api, allowed
+from trimtab.apiserver.api import APPLY_PATCH, Answer, Api
 from trimtab.apiserver.decoding import Body as Content
 from trimtab.apiserver.documents import discovered, group_version_document, version_facts
 from trimtab.apiserver.refusing import no_such_path
 from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from trimtab.apiserver.routes import check_verb
 from trimtab.apiserver.seeds import seed
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, bookmark_object
@@ -261,7 +262,7 @@ class MemoryCluster:
             name=name,
             subresource=subresource,
         )
-        allowed(address, verb)
+        check_verb(address, verb)
         return address
 
 
