@@ -49,6 +49,7 @@ class Options(Struct, frozen=True, kw_only=True):
     resource: str
     kept: bool
     page_size: int
+    uncompressed: bool
     since: str
     count: int
     manifests: Path | None
@@ -65,6 +66,7 @@ def options_from(arguments: list[str]) -> Options:
     parser.add_argument("--resource", choices=tuple(RESOURCES), default="configmaps")
     parser.add_argument("--kept", action="store_true", help="by `follow`, keeping the objects")
     parser.add_argument("--page-size", type=int, default=500)
+    parser.add_argument("--uncompressed", action="store_true")
     parser.add_argument("--since", default="")
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--manifests", type=Path, default=None)
@@ -196,7 +198,7 @@ def peak_bytes() -> int:
 
 async def measured(options: Options) -> Sample:
     """Do the task once, and say what it took."""
-    settings = ClusterSettings(concurrency=options.workers)
+    settings = ClusterSettings(concurrency=options.workers, compression=not options.uncompressed)
     access = from_kubeconfig([options.kubeconfig], settings=settings, clock=SystemClock(), environment={})
     task = prepared(options)
     async with connect(access, settings) as cluster:

@@ -63,7 +63,8 @@ class Sides:
         return Round(go=go, ours=self._sample(self._ours, scenario))
 
     def _sample(self, program: Sequence[str], scenario: Scenario) -> Sample:
-        sample = msgspec.json.decode(self._run(program, self._arguments(scenario)), type=Sample)
+        more = scenario.for_go if program is self._go else ()
+        sample = msgspec.json.decode(self._run(program, [*self._arguments(scenario), *more]), type=Sample)
         if sample.items != scenario.items:
             raise SystemExit(f"{scenario.name}: {program[0]} counted {sample.items:,}: not comparable")
         return sample

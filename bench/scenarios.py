@@ -41,6 +41,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     items: int
     arguments: tuple[str, ...]
     aims: Mapping[Quantity, Aim | None]
+    for_go: tuple[str, ...] = ()  # arguments for Go's side alone
     profiled: bool = False
 
 
@@ -53,7 +54,14 @@ def lists(resource: str, plural: str, count: int) -> tuple[Scenario, ...]:
         arguments=("list", "--resource", resource),
         aims=LIST_AIMS,
     )
-    return pages, _kept(pages, f"List {count:,} {plural}, ready to follow")
+    uncompressed = replace(
+        pages, name=f"{pages.name}, uncompressed", arguments=(*pages.arguments, "--uncompressed")
+    )
+    followed = _kept(pages, f"List {count:,} {plural}, ready to follow")
+    unstreamed = replace(
+        followed, name=f"{followed.name}, Go's list unstreamed", for_go=("--unstreamed",), profiled=False
+    )
+    return pages, uncompressed, followed, unstreamed
 
 
 def watches(count: int, *, since: str) -> tuple[Scenario, ...]:

@@ -18,6 +18,8 @@ from pathlib import Path
 import click
 
 import trimtab
+from tests.contract.cluster.cases import counts
+from tests.contract.cluster.differing import KNOWN
 from trimtab.errors import EXIT_BUG, Retry, TrimtabError
 from trimtab.interfaces.cli.verbs import trimtab as command
 from trimtab.settings import Settings
@@ -119,10 +121,30 @@ def contexts(group: click.Command = command, parent: click.Context | None = None
                 yield from contexts(child, context)
 
 
+def contract_part() -> str:
+    """How many cases of the contract there are, and where the embedded cluster knowingly differs."""
+    found = counts()
+    verbs = dict.fromkeys(verb for verb, _ in found)
+    rows = [
+        f"| {verb} | {sum(_features(found, verb).values())} "
+        f"| {', '.join(f'{feature} {count}' for feature, count in _features(found, verb).items())} |"
+        for verb in sorted(verbs)
+    ]
+    table = ["| verb | cases | of these by feature |", "|---|---|---|", *rows, f"| all | {found.total()} | |"]
+    known = [f"| {case} | {why} |" for case, why in sorted(KNOWN.items())]
+    differing = ["| case | why |", "|---|---|", *known]
+    return "\n".join(["### The cases", "", *table, "", "### Where we knowingly differ", "", *differing])
+
+
+def _features(found: Mapping[tuple[str, str], int], verb: str) -> dict[str, int]:
+    return {feature: count for (each, feature), count in sorted(found.items()) if each == verb}
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_part,
     "errors.md": errors_part,
     "cli.md": verbs_part,
+    "contract-suite.md": contract_part,
 }
 
 

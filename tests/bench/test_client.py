@@ -66,10 +66,13 @@ async def test_both_sides_find_as_many_objects_by_pages_as_by_following(
 ) -> None:
     async with connect_to(control_plane) as cluster:
         await fill_with_pods(cluster, namespace, OBJECTS)
-    for side in sides:
-        for more in (["--page-size", "2"], ["--kept"]):
-            said = run(side, "list", "--resource", "pods", *more)
-            assert msgspec.json.decode(said, type=Sample).items == OBJECTS, (side, more)
+    _, go = sides
+    ways: list[tuple[list[str], list[str]]] = [
+        (side, way) for side in sides for way in (["--page-size", "2"], ["--uncompressed"], ["--kept"])
+    ]
+    for side, way in [*ways, (go, ["--unstreamed"])]:
+        said = run(side, "list", "--resource", "pods", *way)
+        assert msgspec.json.decode(said, type=Sample).items == OBJECTS, (side, way)
 
 
 def test_a_profile_names_the_biggest_costs(run: Callable[..., bytes]) -> None:

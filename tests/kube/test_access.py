@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from base64 import b64encode
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from testbed.plugins import plugin_script
+from testbed.proxy import UNTROUBLED, Proxy
 from tests.kube.world import CONFIG_MAPS, config_map
 from trimtab.errors import ClusterUnreachable, InvalidSpec
 from trimtab.kube import HttpCluster, Impersonation, connect, from_kubeconfig, in_cluster
@@ -143,3 +146,40 @@ async def test_a_server_with_another_name_is_not_trusted_unless_that_name_is_ask
     right = kubeconfig(tmp_path, control_plane, user, **{"tls-server-name": "localhost"})
     async with connected(right) as cluster:
         assert (await whoami(cluster))["username"] == "admin"
+
+
+class HttpProxy(Proxy):
+    """A proxy that is asked to open the way first, as HTTP proxies are; remembers how it was asked."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        super().__init__("127.0.0.1", plane.port, None, lambda: UNTROUBLED)
+        self.asked: list[list[str]] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.asked.append((await reader.readuntil(b"\r\n\r\n")).decode().splitlines())
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await super().serve(reader, writer)
+
+
+async def test_a_proxy_opens_the_way_and_hears_its_own_password_but_nothing_of_ours(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    proxy, started = HttpProxy(control_plane), asyncio.Event()
+    pair = control_plane.client_certificate("carol", ["system:masters"])
+    user = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+    async with asyncio.TaskGroup() as room:
+        running = room.create_task(proxy.run(started))
+        await started.wait()
+        address = proxy.url.replace("http://", "http://user:word@")  # pragma: allowlist secret
+        through = {"proxy-url": address, "tls-server-name": "localhost"}
+        path = kubeconfig(tmp_path, control_plane, user, **through)
+        async with connected(path) as cluster:
+            assert (await whoami(cluster))["username"] == "carol"
+            async with cluster.watch(CONFIG_MAPS, since="0", namespace="kube-system") as events:
+                await anext(events)
+        running.cancel()
+    for asked in proxy.asked:
+        assert asked[0] == f"CONNECT 127.0.0.1:{control_plane.port} HTTP/1.1"
+        assert f"Proxy-Authorization: Basic {b64encode(b'user:word').decode()}" in asked
+        assert not any(line.startswith("Authorization:") for line in asked)
+    assert len(proxy.asked) == 2

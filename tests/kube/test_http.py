@@ -12,6 +12,7 @@ from tests.kube.world import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     NAMESPACES,
+    PODS,
     SECRETS,
     TokenAccess,
     config_map,
@@ -213,6 +214,10 @@ async def test_status_and_scale_are_read_and_written_apart(cluster: HttpCluster,
     await cluster.create(DEPLOYMENTS, deployment("web", replicas=0), namespace=namespace)
     scale = await cluster.get(DEPLOYMENTS, "web", namespace=namespace, subresource="scale")
     assert (scale.kind, scale.manifest()["spec"]) == ("Scale", {})
+    grown = scale.manifest() | {"spec": {"replicas": 3}}
+    await cluster.update(DEPLOYMENTS, "web", grown, namespace=namespace, subresource="scale")
+    scale = await cluster.get(DEPLOYMENTS, "web", namespace=namespace, subresource="scale")
+    assert scale.manifest()["spec"] == {"replicas": 3}
     await cluster.patch(
         DEPLOYMENTS,
         "web",
@@ -234,12 +239,38 @@ async def test_status_and_scale_are_read_and_written_apart(cluster: HttpCluster,
 
 async def test_a_delete_with_another_uid_is_refused(cluster: HttpCluster, namespace: str) -> None:
     created = await cluster.create(CONFIG_MAPS, config_map("a"), namespace=namespace)
-    with pytest.raises(ChangedMeanwhile, match="the UID in the precondition"):
-        await cluster.delete(CONFIG_MAPS, "a", namespace=namespace, how=Deletion(uid="another"))
+    for uid in ("another", ""):
+        with pytest.raises(ChangedMeanwhile, match="the UID in the precondition"):
+            await cluster.delete(CONFIG_MAPS, "a", namespace=namespace, how=Deletion(uid=uid))
     gone = await cluster.delete(
         CONFIG_MAPS, "a", namespace=namespace, how=Deletion(uid=created.object.metadata.uid)
     )
     assert gone is None
+
+
+async def test_a_delete_of_a_state_that_has_passed_is_refused(cluster: HttpCluster, namespace: str) -> None:
+    created = await cluster.create(CONFIG_MAPS, config_map("a", key="1"), namespace=namespace)
+    await cluster.apply(CONFIG_MAPS, "a", config_map("a", key="2"), namespace=namespace, force=True)
+    seen = Deletion(resource_version=created.object.metadata.resource_version)
+    with pytest.raises(ChangedMeanwhile, match="the ResourceVersion in the precondition"):
+        await cluster.delete(CONFIG_MAPS, "a", namespace=namespace, how=seen)
+    assert await data(cluster, namespace) == {"key": "2"}
+
+
+async def test_a_pod_is_given_the_grace_that_was_asked_for(cluster: HttpCluster, namespace: str) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web"},
+        "spec": {
+            "nodeName": "a-node-that-never-answers",
+            "containers": [{"name": "web", "image": "registry.example/web:1"}],
+        },
+    }
+    await cluster.create(PODS, pod, namespace=namespace)
+    left = await cluster.delete(PODS, "web", namespace=namespace, how=Deletion(grace_seconds=77))
+    assert left is not None
+    assert left.manifest()["metadata"]["deletionGracePeriodSeconds"] == 77
 
 
 async def test_a_delete_shows_the_object_while_a_finalizer_keeps_it(
@@ -389,6 +420,27 @@ async def test_a_refused_secret_is_not_repeated_in_the_error(cluster: HttpCluste
         await cluster.create(SECRETS, wrong, namespace=namespace)
     assert canary not in str(caught.value)
     assert canary not in repr(caught.value.status)
+
+
+async def test_no_value_of_a_secret_is_in_the_refusal_of_a_change_neither_sent_nor_live(
+    cluster: HttpCluster, namespace: str
+) -> None:
+    live, pin = "bGl2ZS1jYW5hcnk=", 918273645
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    await cluster.create(SECRETS, manifest | {"data": {"live": live}}, namespace=namespace)
+    mistyped = {"stringData": {"pin": pin}}
+    operation = {"op": "add", "path": "/data/pin", "value": pin}
+    for refused in (
+        cluster.apply(SECRETS, "s", manifest | mistyped, namespace=namespace),
+        cluster.patch(SECRETS, "s", mistyped, how=PatchType.MERGE, namespace=namespace),
+        cluster.patch(SECRETS, "s", mistyped, how=PatchType.STRATEGIC, namespace=namespace),
+        cluster.patch(SECRETS, "s", [operation], how=PatchType.JSON, namespace=namespace),
+    ):
+        with pytest.raises(InvalidObject) as caught:
+            await refused
+        said = f"{caught.value} {caught.value.status!r}"
+        assert live not in said
+        assert str(pin) not in said
 
 
 async def test_a_generated_name_comes_back(cluster: HttpCluster, namespace: str) -> None:

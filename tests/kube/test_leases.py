@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 
 from tests.kube.world import connect_to
-from trimtab.kube.cluster import PatchType
+from trimtab.errors import InvalidSpec, Unavailable
+from trimtab.kube.cluster import PatchType, Written
+from trimtab.kube.failures import ChangedMeanwhile, Forbidden, NotFound, Status
 from trimtab.kube.leases import (
     LEASES,
     Holding,
@@ -21,15 +25,19 @@ from trimtab.kube.leases import (
     Sighting,
     Take,
     Wait,
+    holding_in,
     lease_manifest,
     move,
     sighted,
 )
+from trimtab.kube.objects import KubeObject, object_from
 from trimtab.settings import ClusterSettings
-from trimtab.tasks import SystemClock
+from trimtab.tasks import ManualClock, SystemClock
 
 if TYPE_CHECKING:
     from testbed.fixtures import ControlPlanes
+    from trimtab.kube.cluster import Cluster
+    from trimtab.kube.discovery import Resource
     from trimtab.kube.http import HttpCluster
 
 BRISK = LeaseTerms(
@@ -82,6 +90,187 @@ def test_terms_under_which_two_could_hold_are_refused(rhythm: int, give_up: int,
             give_up_after=timedelta(seconds=give_up),
             duration=timedelta(seconds=duration),
         )
+
+
+def test_a_duration_of_broken_seconds_is_written_so_that_nobody_comes_too_early() -> None:
+    terms = LeaseTerms(
+        duration=timedelta(seconds=1.9),
+        give_up_after=timedelta(seconds=1.5),
+        rhythm=timedelta(seconds=0.1),
+    )
+    written = lease_manifest("shop", "lock", None, "me", terms, datetime(2026, 1, 1, tzinfo=UTC))
+    assert written["spec"]["leaseDurationSeconds"] == 2
+
+
+class Shelf:
+    """A cluster that holds one Lease and nothing else, whose answers can be made to take their time."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.lease: KubeObject | None = None
+        self.versions = 0
+        self.down = False
+        self.refused = False
+        self.vanishes = False
+        self.delays: dict[str, float] = {}
+
+    async def get(self, resource: Resource, name: str, *, namespace: str) -> KubeObject:
+        await self._answer("before get")
+        if self.lease is None:
+            raise NotFound(name, "not there", status=Status(code=404))
+        return self.lease
+
+    async def create(self, resource: Resource, body: Mapping[str, Any], *, namespace: str) -> Written:
+        return await self._store(body)
+
+    async def update(
+        self, resource: Resource, name: str, body: Mapping[str, Any], *, namespace: str
+    ) -> Written:
+        if self.vanishes:
+            self.lease, self.vanishes = None, False
+        if self.lease is None:
+            raise NotFound(name, "not there", status=Status(code=404))
+        if body["metadata"].get("resourceVersion") != self.lease.metadata.resource_version:
+            raise ChangedMeanwhile(name, "changed", status=Status(code=409))
+        return await self._store(body)
+
+    async def _store(self, body: Mapping[str, Any]) -> Written:
+        await self._answer("before write")
+        written = self.put(body)
+        await self._answer("after write")
+        return Written(object=written)
+
+    def put(self, body: Mapping[str, Any]) -> KubeObject:
+        self.versions += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self.versions)}
+        self.lease = object_from(msgspec.json.encode({**body, "metadata": metadata}))
+        return self.lease
+
+    async def _answer(self, moment: str) -> None:
+        if self.down:
+            raise Unavailable("the shelf", "it is down")
+        if self.refused:
+            raise Forbidden("the shelf", "no", status=Status(code=403))
+        await self.clock.sleep(self.delays.pop(moment, 0))
+
+    @property
+    def holder(self) -> str:
+        return holding_in(self.lease).holder if self.lease else ""
+
+
+class Candidate:
+    """Somebody who wants the lease, and what becomes of that."""
+
+    def __init__(self, shelf: Shelf, me: str, terms: LeaseTerms) -> None:
+        cluster = cast("Cluster", shelf)
+        self._lease = Lease(cluster, namespace="shop", name="lock", me=me, clock=shelf.clock, terms=terms)
+        self._working = False
+        self.end = asyncio.Event()
+
+    def works(self) -> bool:
+        return self._working
+
+    async def run(self) -> None:
+        await self._lease.hold(self._work)
+
+    async def _work(self) -> None:
+        self._working = True
+        try:
+            await self.end.wait()
+        finally:
+            self._working = False
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf(ManualClock())
+
+
+TERMS = LeaseTerms()
+LAZY = LeaseTerms(rhythm=timedelta(seconds=13), give_up_after=timedelta(seconds=14))
+
+
+async def test_one_who_learns_too_late_that_the_lease_is_his_does_not_begin(shelf: Shelf) -> None:
+    slow, quick = Candidate(shelf, "slow", TERMS), Candidate(shelf, "quick", TERMS)
+    shelf.delays["after write"] = 25
+    async with asyncio.TaskGroup() as room:
+        tasks = [room.create_task(slow.run())]
+        await shelf.clock.advance(1)
+        tasks.append(room.create_task(quick.run()))
+        for _ in range(60):
+            await shelf.clock.advance(1)
+            assert not (slow.works() and quick.works())
+        assert slow.works() != quick.works()
+        for each in tasks:
+            each.cancel()
+
+
+async def test_a_look_that_took_long_does_not_make_a_fresh_lease_an_old_one(shelf: Shelf) -> None:
+    """The lease was written at second 9, while the look was under way; it is good until second 24."""
+    heir = Candidate(shelf, "heir", TERMS)
+    shelf.delays["before get"] = 9.5
+    async with asyncio.TaskGroup() as room:
+        task = room.create_task(heir.run())
+        await shelf.clock.advance(9)
+        theirs = lease_manifest("shop", "lock", None, "them", TERMS, shelf.clock.now())
+        shelf.put(theirs)
+        await shelf.clock.advance(14)
+        assert not heir.works()
+        await shelf.clock.advance(6)
+        assert heir.works()
+        task.cancel()
+
+
+async def test_a_release_that_is_refused_does_not_hide_what_the_work_said(shelf: Shelf) -> None:
+    async def work() -> None:
+        shelf.refused = True
+        raise InvalidSpec("the work", "it failed")
+
+    with pytest.raises(InvalidSpec, match="the work"):
+        await Lease(cast("Cluster", shelf), namespace="shop", name="lock", me="me", clock=shelf.clock).hold(
+            work
+        )
+
+
+async def test_a_lease_that_somebody_deletes_between_look_and_write_is_tried_again(shelf: Shelf) -> None:
+    candidate = Candidate(shelf, "me", TERMS)
+    async with asyncio.TaskGroup() as room:
+        room.create_task(candidate.run())
+        await shelf.clock.advance(1)
+        shelf.vanishes = True
+        await shelf.clock.advance(5)
+        assert candidate.works()
+        assert shelf.holder == "me"
+        candidate.end.set()
+
+
+async def test_work_that_ends_while_the_lease_is_being_renewed_leaves_it_free(shelf: Shelf) -> None:
+    candidate = Candidate(shelf, "me", TERMS)
+    async with asyncio.TaskGroup() as room:
+        room.create_task(candidate.run())
+        await shelf.clock.advance(1)
+        shelf.delays["after write"] = 5
+        await shelf.clock.advance(2)
+        candidate.end.set()
+    assert shelf.holder == ""
+
+
+@pytest.mark.parametrize("terms", [TERMS, LAZY])
+async def test_one_who_cannot_renew_has_stopped_when_his_time_is_up(shelf: Shelf, terms: LeaseTerms) -> None:
+    candidate = Candidate(shelf, "me", terms)
+    async with asyncio.TaskGroup() as room:
+        task = room.create_task(expect_loss(candidate))
+        await shelf.clock.advance(1)
+        assert candidate.works()
+        shelf.down = True
+        await shelf.clock.advance(terms.duration.total_seconds() - 0.5)
+        assert not candidate.works()
+        await task
+
+
+async def expect_loss(candidate: Candidate) -> None:
+    with pytest.raises(LeaseLost, match="could not be renewed"):
+        await candidate.run()
 
 
 def lease(cluster: HttpCluster, namespace: str, me: str) -> Lease:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from trimtab.errors import ClusterUnreachable
 from trimtab.kube.objects import Metadata, OwnerReference, object_from, page_from
+from trimtab.kube.picture import Upserted
 from trimtab.resources.keys import ResourceKey
 
 OBJECT = b"""{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop",
@@ -51,3 +53,18 @@ def test_one_kept_object_does_not_keep_its_page() -> None:
     kept = page_from(body, api_version="v1", kind="Pod").objects[0]
     assert len(kept.raw) == len(OBJECT)
     assert type(kept.raw) is bytes
+
+
+def test_printing_an_object_does_not_print_what_it_holds() -> None:
+    secret = b'{"kind":"Secret","metadata":{"name":"s","annotations":{"a":"canary"}},"data":{"p":"canary"}}'
+    held = Upserted(object_from(secret, api_version="v1"))
+    assert "canary" not in f"{held!r} {held}"
+    assert "Secret s" in repr(held)
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"1e999", b"[" * 100_000, b"9" * 10_000])
+def test_what_reading_the_metadata_passed_over_is_still_the_servers_failure(value: bytes) -> None:
+    body = b'{"kind":"ConfigMap","metadata":{"name":"a"},"data":' + value + b"}"
+    found = msgspec.structs.replace(object_from(OBJECT), raw=body)
+    with pytest.raises(ClusterUnreachable, match="not JSON"):
+        found.manifest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,17 +12,19 @@ from typing import TypeAlias
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
-from tests.kube.world import CONFIG_MAPS, TokenAccess, config_map
+from tests.kube.world import CONFIG_MAPS, SECRETS, TokenAccess, config_map
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Throttled, TrimtabError, Unavailable
-from trimtab.kube.failures import ServerFailed, TooManyRequests, Unauthenticated
+from trimtab.kube.cluster import PatchType
+from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
 from trimtab.kube.transport import is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-QUICK = ClusterSettings(request_timeout=timedelta(seconds=2), watch_silence=timedelta(milliseconds=300))
+PATIENT = ClusterSettings()
 
 
 @asynccontextmanager
@@ -40,7 +43,22 @@ async def address_of(handler: Handler) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def server(handler: Handler, settings: ClusterSettings = QUICK) -> AsyncIterator[HttpCluster]:
+async def address_of_one_who_says(words: bytes) -> AsyncIterator[str]:
+    """The address of somebody who says the same to everybody, HTTP or not, and waits for them to leave."""
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(words)
+        await reader.read()
+        writer.close()
+
+    listener = await asyncio.start_server(say, "127.0.0.1", 0)
+    async with listener:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+
+
+@asynccontextmanager
+async def server(handler: Handler, settings: ClusterSettings = PATIENT) -> AsyncIterator[HttpCluster]:
     """A server that answers as the test wishes, and a client of it."""
     async with address_of(handler) as address, connect(TokenAccess(address, "token"), settings) as cluster:
         yield cluster
@@ -68,6 +86,13 @@ def refuses(code: int, message: str, headers: dict[str, str] | None = None) -> H
     return answer
 
 
+def answers_with(value: object) -> Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(value)
+
+    return answer
+
+
 async def cuts(request: web.Request) -> web.StreamResponse:
     """Hang up before a word is said."""
     assert request.transport is not None
@@ -78,6 +103,21 @@ async def cuts(request: web.Request) -> web.StreamResponse:
 async def hangs(_: web.Request) -> web.StreamResponse:
     await asyncio.get_running_loop().create_future()
     raise AssertionError("the future never comes")
+
+
+async def test_an_object_without_a_name_is_never_taken_for_the_whole_collection() -> None:
+    answers = Answers()
+    async with server(answers.answer) as cluster:
+        for call in (
+            lambda: cluster.delete(CONFIG_MAPS, "", namespace="shop"),
+            lambda: cluster.get(CONFIG_MAPS, "", namespace="shop"),
+            lambda: cluster.update(CONFIG_MAPS, "", config_map("a"), namespace="shop"),
+            lambda: cluster.apply(CONFIG_MAPS, "", config_map("a"), namespace="shop"),
+            lambda: cluster.patch(CONFIG_MAPS, "", {}, how=PatchType.MERGE, namespace="shop"),
+        ):
+            with pytest.raises(InvalidSpec, match="its name is empty"):
+                await call()
+    assert answers.asked == []
 
 
 @pytest.mark.parametrize("code", [429, 503])
@@ -92,7 +132,7 @@ async def test_a_server_that_asks_for_a_pause_is_asked_again_after_it(code: int)
 
 async def test_a_pause_longer_than_the_deadline_ends_with_the_servers_own_words() -> None:
     answers = Answers(refuses(429, "slow down", {"Retry-After": "60"}))
-    async with server(answers.answer) as cluster:
+    async with server(answers.answer, ClusterSettings(request_timeout=timedelta(seconds=1))) as cluster:
         with pytest.raises(TooManyRequests) as caught:
             await cluster.get(CONFIG_MAPS, "a")
     assert (caught.value.reason, caught.value.after) == ("slow down", 60.0)
@@ -102,8 +142,7 @@ async def test_a_read_is_repeated_after_a_cut() -> None:
     answers = Answers(cuts, refuses(500, "etcd leader changed"))
     async with server(answers.answer) as cluster:
         assert (await cluster.get(CONFIG_MAPS, "a")).metadata.name == "a"
-    assert set(answers.asked) == {"GET"}
-    assert len(answers.asked) >= 3
+    assert answers.asked == ["GET"] * 3
 
 
 async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_whether_it_was_done() -> None:
@@ -112,6 +151,18 @@ async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_wheth
         with pytest.raises(ClusterUnreachable, match="cut the connection"):
             await cluster.create(CONFIG_MAPS, config_map("a"))
     assert answers.asked == ["POST"]
+
+
+async def test_a_delete_and_an_update_are_sent_once_even_when_a_kept_connection_is_cut() -> None:
+    answers = Answers(answers_with({}), cuts, answers_with({}), cuts)
+    async with server(answers.answer) as cluster:
+        await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="cut the connection"):
+            await cluster.delete(CONFIG_MAPS, "a")
+        await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="cut the connection"):
+            await cluster.update(CONFIG_MAPS, "a", config_map("a"))
+    assert answers.asked == ["GET", "DELETE", "GET", "PUT"]
 
 
 async def test_an_apply_is_repeated_after_a_cut_because_twice_is_the_same_as_once() -> None:
@@ -141,7 +192,7 @@ async def test_a_silent_watch_is_taken_for_dead() -> None:
         await response.prepare(request)
         return await hangs(request)
 
-    async with server(silent) as cluster:
+    async with server(silent, ClusterSettings(watch_silence=timedelta(milliseconds=300))) as cluster:
         with pytest.raises(ClusterUnreachable, match="went silent"):
             async with cluster.watch(CONFIG_MAPS, since="1") as events:
                 await anext(events)
@@ -156,7 +207,7 @@ async def test_a_closed_port_is_unreachable_in_a_moment() -> None:
         "get ConfigMap a: http://127.0.0.1:1 cannot be reached: Connect call failed ('127.0.0.1', 1). "
         "Check that the address is right and the server is up."
     )
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10, "a moment, even on a busy machine"
 
 
 async def test_an_answer_larger_than_the_limit_is_refused() -> None:
@@ -185,12 +236,137 @@ async def test_a_page_that_is_no_kubernetes_api_is_said_to_be_none() -> None:
             await cluster.discover()
 
 
+@pytest.mark.parametrize(
+    "rubbish",
+    [b'{"a":' + b"[" * 100_000, b'{"metadata":{"name":"\xff"}}', b'{"metadata":{"generation":1e999}}', b""],
+    ids=["deep", "not UTF-8", "no number", "nothing"],
+)
+async def test_an_answer_made_to_break_the_reader_is_the_servers_failure(rubbish: bytes) -> None:
+    async def hostile(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return web.Response(body=b'{"type":"ADDED","object":' + rubbish + b"\n")
+        return web.Response(body=rubbish)
+
+    async with server(hostile, ClusterSettings(attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            await cluster.get(CONFIG_MAPS, "a")
+        with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+            async with cluster.watch(CONFIG_MAPS, since="1") as events:
+                await anext(events)
+
+
+async def test_a_refusal_made_to_break_the_reader_is_still_a_refusal() -> None:
+    async def hostile(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=b'{"message":' + b"[" * 100_000, status=403)
+
+    async with server(hostile) as cluster:
+        with pytest.raises(Forbidden, match="HTTP 403"):
+            await cluster.get(CONFIG_MAPS, "a")
+
+
+async def test_credentials_are_not_in_the_failure_of_a_library_either() -> None:
+    words = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"
+    async with (
+        address_of_one_who_says(words) as address,
+        connect(TokenAccess(address, "canary"), ClusterSettings(attempts=1)) as cluster,
+    ):
+        with pytest.raises(ClusterUnreachable, match="cannot be spoken to") as caught:
+            await cluster.get(CONFIG_MAPS, "a")
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "canary" not in f"{error!r} {error.args!r} {vars(error)!r}"
+        error = error.__cause__ or error.__context__
+
+
+async def test_the_password_of_a_proxy_that_refuses_us_stays_out_of_the_message() -> None:
+    async with address_of_one_who_says(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n") as proxy:
+        access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
+        access.proxy = proxy.replace("http://", "http://user:canary@")  # pragma: allowlist secret
+        async with connect(access, ClusterSettings(attempts=1)) as cluster:
+            with pytest.raises(ClusterUnreachable) as caught:
+                await cluster.get(CONFIG_MAPS, "a")
+    assert caught.value.reason == (
+        "https://cluster.example cannot be reached through the proxy: 407 Who are you"
+    )
+    assert "canary" not in repr(caught.value.__cause__)
+
+
+async def test_a_proxy_that_is_not_there_is_named_as_the_culprit() -> None:
+    access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
+    access.proxy = "http://127.0.0.1:1"
+    async with connect(access, ClusterSettings(attempts=1)) as cluster:
+        with pytest.raises(ClusterUnreachable) as caught:
+            await cluster.get(CONFIG_MAPS, "a")
+    assert caught.value.reason == (
+        "https://cluster.example cannot be reached through the proxy: Connect call failed ('127.0.0.1', 1)"
+    )
+
+
+async def test_a_watch_is_given_up_at_the_deadline_when_a_proxy_never_opens_the_way() -> None:
+    hasty = ClusterSettings(request_timeout=timedelta(milliseconds=200))
+    async with address_of_one_who_says(b"") as proxy:
+        access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
+        access.proxy = proxy
+        async with asyncio.timeout(5), connect(access, hasty) as cluster:
+            with pytest.raises(ClusterUnreachable, match=r"gave no answer within 0\.2 s"):
+                async with cluster.watch(CONFIG_MAPS, since="1"):
+                    pass
+
+
+async def test_an_object_of_more_than_a_mebibyte_travels() -> None:
+    sizes = []
+
+    async def weighs(request: web.Request) -> web.StreamResponse:
+        sizes.append(sum([len(chunk) async for chunk in request.content.iter_any()]))
+        return web.json_response(config_map("a"))
+
+    async with server(weighs) as cluster:
+        await cluster.create(CONFIG_MAPS, config_map("a", key="x" * 1_200_000))
+    assert sizes[0] > 1_200_000
+
+
+async def test_a_warning_about_a_secret_does_not_repeat_it() -> None:
+    async def warns(_: web.Request) -> web.StreamResponse:
+        headers = {"Warning": '299 - "the password canary is weak"'}
+        return web.json_response(config_map("a"), headers=headers)
+
+    async with server(warns) as cluster:
+        written = await cluster.create(SECRETS, {"stringData": {"password": "canary"}})
+    assert written.warnings == ("the password *** is weak",)
+
+
+async def test_a_secret_that_is_no_json_is_not_sent_for_the_server_would_quote_it() -> None:
+    answers = Answers()
+    async with server(answers.answer) as cluster:
+        with pytest.raises(InvalidSpec, match="not JSON") as caught:
+            await cluster.create(SECRETS, b'{"data":{"p":"canary"')
+    assert "canary" not in str(caught.value)
+    assert answers.asked == []
+
+
 async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong() -> None:
     answers = Answers(refuses(307, "elsewhere", {"Location": "http://169.254.169.254/"}))
     async with server(answers.answer) as cluster:
         with pytest.raises(Exception, match="elsewhere"):
             await cluster.get(CONFIG_MAPS, "a")
     assert answers.asked == ["GET"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "gzip"), [(PATIENT, True), (replace(PATIENT, compression=False), False)]
+)
+async def test_compressed_answers_are_asked_for_unless_the_settings_say_no(
+    settings: ClusterSettings, *, gzip: bool
+) -> None:
+    accepted: list[str] = []
+
+    async def notes(request: web.Request) -> web.StreamResponse:
+        accepted.append(request.headers["Accept-Encoding"])
+        return web.json_response({"metadata": {"name": "a"}})
+
+    async with server(notes, settings) as cluster:
+        await cluster.get(CONFIG_MAPS, "a", namespace="n")
+    assert ["gzip" in each for each in accepted] == [gzip]
 
 
 async def test_no_more_requests_are_under_way_than_allowed() -> None:
@@ -253,10 +429,10 @@ async def test_refused_credentials_are_refreshed_and_tried_once_more() -> None:
         return await refuses(401, "Unauthorized")(request)
 
     async with address_of(knows_only_new) as address:
-        async with connect(RefreshingAccess(address, "old"), QUICK) as refreshing:
+        async with connect(RefreshingAccess(address, "old")) as refreshing:
             assert (await refreshing.get(CONFIG_MAPS, "a")).metadata.name == "a"
         assert tokens == ["Bearer old", "Bearer new"]
-        async with connect(TokenAccess(address, "old"), QUICK) as stubborn:
+        async with connect(TokenAccess(address, "old")) as stubborn:
             with pytest.raises(Unauthenticated):
                 await stubborn.get(CONFIG_MAPS, "a")
 

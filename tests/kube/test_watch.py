@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pytest
 
 from testbed.proxy import UNTROUBLED, Fate, Proxy, random_fates, unruly_proxy
 from tests.kube.world import CONFIG_MAPS, config_map, connect_to, trusting
-from trimtab.errors import Unavailable
-from trimtab.kube.cluster import Selection
-from trimtab.kube.failures import Forbidden, NotFound
+from trimtab.errors import TrimtabError, Unavailable
+from trimtab.kube.cluster import EventType, Selection, WatchEvent
+from trimtab.kube.failures import Forbidden, NotFound, Status, failure
+from trimtab.kube.objects import KubeObject, Metadata, Page
 from trimtab.kube.picture import (
     Complete,
     FellBack,
@@ -28,10 +29,13 @@ from trimtab.kube.picture import (
 )
 from trimtab.kube.watch import follow
 from trimtab.settings import ClusterSettings
+from trimtab.tasks import ManualClock
 
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
     from testbed.fixtures import ControlPlanes
+    from trimtab.kube.cluster import Cluster
+    from trimtab.kube.discovery import Resource
     from trimtab.kube.http import HttpCluster
 
 OURS = Selection(labels="of=test")
@@ -127,6 +131,99 @@ async def test_an_object_that_leaves_the_selection_is_removed(cluster: HttpClust
             CONFIG_MAPS, "a", config_map("a", {"of": "other"}), namespace=namespace, force=True
         )
         assert isinstance(await anext(told), Removed)
+
+
+Happening: TypeAlias = WatchEvent | TrimtabError
+
+
+class Scripted:
+    """A server with one object, whose watches go as a script says; counts how often it is listed."""
+
+    def __init__(self, *watches: Sequence[Happening]) -> None:
+        self._watches = iter(watches)
+        self.listed = self.watched = 0
+
+    async def list(self, resource: Resource, **_: object) -> AsyncGenerator[Page]:
+        self.listed += 1
+        yield Page(objects=(one("a", "1"),), resource_version="1", continue_token="", remaining=None)
+
+    @asynccontextmanager
+    async def watch(self, resource: Resource, **_: object) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        self.watched += 1
+        script = next(self._watches)
+        if isinstance(script[0], TrimtabError):
+            raise script[0]
+        yield self._told(script)
+
+    async def _told(self, script: Sequence[Happening]) -> AsyncIterator[WatchEvent]:
+        for each in script:
+            if isinstance(each, TrimtabError):
+                raise each
+            yield each
+
+
+def one(name: str, version: str) -> KubeObject:
+    metadata = Metadata(name=name, uid=name, resource_version=version)
+    return KubeObject(api_version="v1", kind="ConfigMap", metadata=metadata, raw=b"{}")
+
+
+CHANGED = WatchEvent(EventType.MODIFIED, one("a", "2"))
+LOST = failure("watch ConfigMap", Status(code=410, message="too old"))
+CUT = Unavailable("watch ConfigMap", "cut")
+
+
+async def test_a_server_that_loses_its_history_again_and_again_is_not_listed_without_a_pause() -> None:
+    server, clock = Scripted(*[(CHANGED, LOST)] * 9), ManualClock()
+    async with asyncio.TaskGroup() as room:
+        listening = room.create_task(exhaust(follow(cast("Cluster", server), CONFIG_MAPS, clock=clock)))
+        await clock.advance(0)
+        assert (server.listed, clock.sleepers()) == (1, 1)
+        await clock.advance(1)
+        assert server.listed == 2
+        listening.cancel()
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause() -> None:
+    server, clock = Scripted(*[(CHANGED,)] * 9), ManualClock()
+    async with asyncio.TaskGroup() as room:
+        listening = room.create_task(exhaust(follow(cast("Cluster", server), CONFIG_MAPS, clock=clock)))
+        await clock.advance(0)
+        assert (server.watched, clock.sleepers()) == (1, 1)
+        await clock.advance(3)
+        assert (server.watched, server.listed) == (4, 1)
+        listening.cancel()
+
+
+async def exhaust(news: AsyncGenerator[News]) -> None:
+    async with aclosing(news):
+        async for _ in news:
+            pass
+
+
+async def test_after_lost_history_nobody_says_that_nothing_was_missed() -> None:
+    clock = ManualClock()
+    server = Scripted((CHANGED, CUT), (LOST,), (CHANGED, CUT), (CHANGED, CUT))
+    told: list[type] = []
+    async with (
+        aclosing(follow(cast("Cluster", server), CONFIG_MAPS, clock=clock)) as news,
+        asyncio.TaskGroup() as room,
+    ):
+        moving = room.create_task(advance_for_ever(clock))
+        async for each in news:
+            told.append(type(each))
+            if told.count(Interrupted) == 3:
+                break
+        moving.cancel()
+    assert told == [
+        *(Upserted, Complete, Upserted, Interrupted, FellBack),
+        *(Upserted, Complete, Upserted, Interrupted),
+        *(Resumed, Interrupted),
+    ]
+
+
+async def advance_for_ever(clock: ManualClock) -> None:
+    while True:
+        await clock.advance(1)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

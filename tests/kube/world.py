@@ -58,6 +58,7 @@ def connect_to(
 
 CONFIG_MAPS = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True)
 SECRETS = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
+PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
 NAMESPACES = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 DEPLOYMENTS = Resource(group="apps", version="v1", kind="Deployment", plural="deployments", namespaced=True)
 

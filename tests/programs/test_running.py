@@ -258,6 +258,18 @@ async def test_a_child_that_keeps_the_output_open_does_not_delay_the_end(namespa
     assert (finished.stdout, finished.code) == (b"done\n", 0)
 
 
+async def test_a_run_can_be_cancelled_at_any_turn_without_a_complaint_of_the_loop() -> None:
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    for turns in range(16):
+        async with asyncio.TaskGroup() as room:
+            task = room.create_task(run(["/bin/sleep", "60"], stdin=b"x"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+    assert complaints == []
+
+
 async def test_cancelling_ends_the_whole_tree(
     wire: Wire, namespaces: Namespaces, family_before: set[int]
 ) -> None:

@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 import time
+import warnings
 import zlib
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -325,6 +326,20 @@ async def test_cancelling_the_caller_kills_the_job(pool: WorkerProcesses, ear: E
     assert job.cancelled()
     await ended(worker)
     assert await pool.run(jobs.shout, b"on", deadline=A_MINUTE) == b"ON"
+
+
+@pytest.mark.parametrize("turns", range(10))
+async def test_cancelling_a_caller_while_a_worker_starts_leaves_no_socket_open(turns: int) -> None:
+    async with WorkerProcesses(PoolPolicy(size=1)) as pool, asyncio.TaskGroup() as room:
+        job = room.create_task(pool.run(jobs.shout, b"", deadline=A_MINUTE))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        with warnings.catch_warnings(record=True) as complaints:
+            warnings.simplefilter("always")
+            job.cancel()
+            await asyncio.wait([job])
+            gc.collect()
+    assert [str(each.message) for each in complaints] == []
 
 
 async def test_cancelling_a_caller_who_waits_for_a_worker_costs_no_worker_at_whichever_turn(ear: Ear) -> None:

@@ -371,9 +371,10 @@ class Api:
         result = deleted(live, address, options, self.clock.now())
         match result:
             case Removed():
-                if not options.dry_run:
-                    self.store.remove(served.collection, address.key, to_store(live, served))
-                return True, _encoded(result.object)
+                if options.dry_run:
+                    return True, _encoded(result.object)
+                last = to_store(live, served)
+                return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Ended():
                 if options.dry_run:
                     return True, _encoded(result.object)

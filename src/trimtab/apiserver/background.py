@@ -46,6 +46,7 @@ class State(Struct, frozen=True, kw_only=True):
 async def run(folder: Path, config: Path, *, port: int = 0, ready: int | None = None) -> None:
     """Serve a fresh cluster until somebody asks this process to end."""
     # Only the process that serves pays for these imports.
+    from trimtab.apiserver.behaviours import behaviours_of
     from trimtab.apiserver.memory import MemoryCluster
     from trimtab.apiserver.serve import kubeconfig, serve
 
@@ -54,7 +55,7 @@ async def run(folder: Path, config: Path, *, port: int = 0, ready: int | None = 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with serve(cluster.api, port=port) as server:
+    async with serve(cluster.api, port=port) as server, behaviours_of(cluster, clock=cluster.api.clock):
         _write_config(config, kubeconfig(server, CONTEXT))
         state = State(
             pid=os.getpid(),

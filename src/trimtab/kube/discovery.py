@@ -5,12 +5,14 @@ Pure: reads discovery documents, aggregated (one request for all groups) or lega
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
+
+from trimtab.errors import InvalidSpec
 
 AGGREGATED = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -45,17 +47,22 @@ class Resource(Struct, frozen=True, kw_only=True):
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, of one object, or of a part of it."""
-        parts = [group_version_path(self.api_version)]
-        if namespace and self.namespaced:
-            parts += ["namespaces", quote(namespace, safe="")]
-        parts.append(self.plural)
-        parts += [quote(part, safe="") for part in (name, subresource) if part]
-        return "/".join(parts)
+        parts = ["namespaces", namespace] if namespace and self.namespaced else []
+        parts += [self.plural, *(part for part in (name, subresource) if part)]
+        return "/".join([group_version_path(self.api_version), *map(_segment, parts)])
 
 
 def group_version_path(api_version: str) -> str:
     """`/apis/apps/v1`, or `/api/v1` for the core group."""
-    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    group, slash, version = api_version.partition("/")
+    return f"/apis/{_segment(group)}/{_segment(version)}" if slash else f"/api/{_segment(api_version)}"
+
+
+def _segment(part: str) -> str:
+    """One part of a path; refused if it could lead to another place than it names, as Kubernetes does."""
+    if part in {"", ".", ".."} or "/" in part or "%" in part:
+        raise InvalidSpec(f"the address of {part!r}", "Kubernetes has no such names", "Correct the name.")
+    return quote(part, safe="")
 
 
 class Discovery(Struct, frozen=True, kw_only=True, dict=True):
@@ -90,6 +97,8 @@ class ServerVersion(Struct, frozen=True, kw_only=True, rename="camel"):
     platform: str = ""
 
 
+# Go writes null for a list that was never filled, so every list below may be missing or null.
+
 # --- aggregated discovery -----------------------------------------------------------------------------
 
 
@@ -108,15 +117,15 @@ class _AggregatedResource(Struct, frozen=True, kw_only=True, rename="camel"):
     scope: str
     response_kind: _Kind | None = None
     singular_resource: str = ""
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ()
-    subresources: tuple[_Subresource, ...] = ()
+    short_names: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
+    verbs: tuple[str, ...] | None = None
+    subresources: tuple[_Subresource, ...] | None = None
 
 
 class _AggregatedVersion(Struct, frozen=True, kw_only=True):
     version: str
-    resources: tuple[_AggregatedResource, ...] = ()
+    resources: tuple[_AggregatedResource, ...] | None = None
     freshness: str = "Current"
 
 
@@ -126,11 +135,11 @@ class _Named(Struct, frozen=True, kw_only=True):
 
 class _AggregatedGroup(Struct, frozen=True, kw_only=True):
     metadata: _Named = _Named()
-    versions: tuple[_AggregatedVersion, ...] = ()
+    versions: tuple[_AggregatedVersion, ...] | None = None
 
 
 class _Aggregated(Struct, frozen=True, kw_only=True):
-    items: tuple[_AggregatedGroup, ...] = ()
+    items: tuple[_AggregatedGroup, ...] | None = None
 
 
 def is_aggregated(body: bytes) -> bool:
@@ -144,18 +153,18 @@ class _KindOnly(Struct, frozen=True):
 
 def aggregated(*bodies: bytes) -> Discovery:
     """The discovery in aggregated documents, of `/api` and `/apis`."""
-    groups = [group for body in bodies for group in msgspec.json.decode(body, type=_Aggregated).items]
+    groups = [group for body in bodies for group in msgspec.json.decode(body, type=_Aggregated).items or ()]
     failed = {
         _joined(group.metadata.name, version.version): "its server does not answer"
         for group in groups
-        for version in group.versions
+        for version in group.versions or ()
         if version.freshness == "Stale"
     }
     resources = tuple(
         _resource_from_aggregated(group.metadata.name, version.version, each)
         for group in groups
-        for version in group.versions
-        for each in version.resources
+        for version in group.versions or ()
+        for each in version.resources or ()
         if each.response_kind is not None
     )
     return Discovery(resources=resources, failed=failed)
@@ -168,11 +177,11 @@ def _resource_from_aggregated(group: str, version: str, served: _AggregatedResou
         kind=served.response_kind.kind if served.response_kind else "",
         plural=served.resource,
         namespaced=served.scope == "Namespaced",
-        verbs=served.verbs,
-        subresources=tuple(each.subresource for each in served.subresources),
+        verbs=served.verbs or (),
+        subresources=tuple(each.subresource for each in served.subresources or ()),
         singular=served.singular_resource,
-        short_names=served.short_names,
-        categories=served.categories,
+        short_names=served.short_names or (),
+        categories=served.categories or (),
     )
 
 
@@ -184,16 +193,16 @@ class _GroupVersion(Struct, frozen=True, kw_only=True, rename={"group_version": 
 
 
 class _Group(Struct, frozen=True, kw_only=True, rename="camel"):
-    versions: tuple[_GroupVersion, ...] = ()
+    versions: tuple[_GroupVersion, ...] | None = None
     preferred_version: _GroupVersion | None = None
 
 
 class _Groups(Struct, frozen=True, kw_only=True):
-    groups: tuple[_Group, ...] = ()
+    groups: tuple[_Group, ...] | None = None
 
 
 class _CoreVersions(Struct, frozen=True, kw_only=True):
-    versions: tuple[str, ...] = ()
+    versions: tuple[str, ...] | None = None
 
 
 class _LegacyResource(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -201,20 +210,20 @@ class _LegacyResource(Struct, frozen=True, kw_only=True, rename="camel"):
     kind: str
     namespaced: bool = False
     singular_name: str = ""
-    verbs: tuple[str, ...] = ()
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] | None = None
+    short_names: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
 
 
 class _LegacyResources(Struct, frozen=True, kw_only=True):
-    resources: tuple[_LegacyResource, ...] = ()
+    resources: tuple[_LegacyResource, ...] | None = None
 
 
 def group_versions(core: bytes, groups: bytes) -> tuple[str, ...]:
     """The group versions to ask one by one: core first, each group's preferred version before its others."""
-    named = msgspec.json.decode(groups, type=_Groups).groups
+    named = msgspec.json.decode(groups, type=_Groups).groups or ()
     return (
-        *msgspec.json.decode(core, type=_CoreVersions).versions,
+        *(msgspec.json.decode(core, type=_CoreVersions).versions or ()),
         *(version for group in named for version in _preferred_first(group)),
     )
 
@@ -223,19 +232,15 @@ def _preferred_first(group: _Group) -> Iterator[str]:
     preferred = group.preferred_version.group_version if group.preferred_version else ""
     if preferred:
         yield preferred
-    yield from (each.group_version for each in group.versions if each.group_version != preferred)
+    yield from (each.group_version for each in group.versions or () if each.group_version != preferred)
 
 
-def legacy(bodies: Iterable[tuple[str, bytes]], failed: Mapping[str, str]) -> Discovery:
-    """The discovery in one document per group version, with the group versions that failed."""
-    return Discovery(
-        resources=tuple(resource for version, body in bodies for resource in _legacy(version, body)),
-        failed=dict(failed),
-    )
+def legacy(api_version: str, body: bytes) -> tuple[Resource, ...]:
+    """The resources in the document of one group version."""
+    return tuple(_legacy(api_version, msgspec.json.decode(body, type=_LegacyResources).resources or ()))
 
 
-def _legacy(api_version: str, body: bytes) -> Iterator[Resource]:
-    served = msgspec.json.decode(body, type=_LegacyResources).resources
+def _legacy(api_version: str, served: Collection[_LegacyResource]) -> Iterator[Resource]:
     group, _, version = api_version.rpartition("/")
     for each in served:
         if "/" in each.name:
@@ -247,11 +252,11 @@ def _legacy(api_version: str, body: bytes) -> Iterator[Resource]:
             kind=each.kind,
             plural=each.name,
             namespaced=each.namespaced,
-            verbs=each.verbs,
+            verbs=each.verbs or (),
             subresources=tuple(part.name[len(prefix) :] for part in served if part.name.startswith(prefix)),
             singular=each.singular_name,
-            short_names=each.short_names,
-            categories=each.categories,
+            short_names=each.short_names or (),
+            categories=each.categories or (),
         )
 
 

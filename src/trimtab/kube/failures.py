@@ -6,6 +6,9 @@ classes below say more than the tree's three only where a caller has to act diff
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+
 import msgspec
 from msgspec import Struct
 
@@ -20,6 +23,11 @@ from trimtab.errors import (
     Unavailable,
     UserError,
 )
+from trimtab.kube.objects import UNREADABLE
+from trimtab.resources.secrets import spellings
+
+#: characters of a text that are looked at, and that are repeated; and causes that are repeated
+_MOST_READ, _MOST_TOLD, _MOST_CAUSES = 1 << 16, 1 << 14, 100
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -114,44 +122,63 @@ class TooManyRequests(Refusal, Throttled):
         self.status = status
 
 
-def status_from(code: int, body: bytes) -> Status:
-    """The Status in the body of a refusal; bodies of other shapes (proxies, plain text) become one."""
+def status_from(code: int, body: bytes, secrets: Collection[str] | None = None) -> Status:
+    """The Status in the body of a refusal; bodies of other shapes (proxies, plain text) become one.
+
+    `secrets` are the values that a Secret was sent with, None for other kinds: nothing said about a Secret
+    may repeat them, nor what the server holds of it.
+    """
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         status = Status()
     if status.message:
-        return msgspec.structs.replace(status, code=status.code or code)
-    text = " ".join(body[:500].decode(errors="replace").split())
+        # Gateways have codes of their own in bodies that look alike; the code of HTTP is the one that counts.
+        return _told(msgspec.structs.replace(status, code=code), secrets)
+    text = " ".join(_words(body[:_MOST_READ].decode(errors="replace"), secrets).split())[:500]
     return Status(code=code, message=f"HTTP {code}{': ' if text else ''}{text}")
 
 
-def without_secrets(status: Status, secrets: tuple[str, ...]) -> Status:
-    """The Status with every one of these values struck out of its message and causes."""
-    if not secrets:
-        return status
-    details = status.details and msgspec.structs.replace(
-        status.details,
-        causes=tuple(
-            msgspec.structs.replace(cause, message=_struck(cause.message, secrets)) for cause in status.causes
-        ),
-    )
-    return msgspec.structs.replace(status, message=_struck(status.message, secrets), details=details)
+def _told(status: Status, secrets: Collection[str] | None) -> Status:
+    """The Status as it may be repeated: of bearable length, and without secrets."""
+
+    def told(cause: Cause) -> Cause:
+        return Cause(
+            reason=_words(cause.reason),
+            message=_words(cause.message, secrets),
+            field=_words(cause.field, secrets),
+        )
+
+    causes = tuple(told(cause) for cause in status.causes[:_MOST_CAUSES])
+    details = status.details and msgspec.structs.replace(status.details, causes=causes)
+    return msgspec.structs.replace(status, message=_words(status.message, secrets), details=details)
 
 
-def _struck(message: str, secrets: tuple[str, ...]) -> str:
-    """The message without these values: as they are, line by line, and as Go quotes them.
+def _words(text: str, secrets: Collection[str] | None = None) -> str:
+    """What may be repeated of a text; more is read than repeated, so that no secret is cut in half."""
+    return without_secrets(text[:_MOST_READ], secrets)[:_MOST_TOLD]
+
+
+#: how the API server quotes what it was sent, or the whole object that a patch would have made
+_ECHOES = re.compile(r'((?:Invalid|Unsupported|Duplicate) value: )"(?:[^"\\]|\\.)*"?|(got )&[^\n]*')
+
+
+def without_secrets(text: str, secrets: Collection[str] | None) -> str:
+    """The text without these values: as they are, line by line, as Go quotes them, in base64 and out of it.
 
     A value of less than four characters is struck only where it stands in quotes: elsewhere it is more
     likely part of a word.
     """
-    lines = {line for secret in secrets for line in (secret, *secret.splitlines()) if line.strip()}
+    if secrets is None:
+        return text
+    spelt = {spelling for secret in secrets for spelling in spellings(secret)}
+    lines = {line for spelling in spelt for line in (spelling, *spelling.splitlines()) if line.strip()}
     forms = lines | {msgspec.json.encode(line).decode()[1:-1] for line in lines}
     for form in sorted(forms, key=len, reverse=True):
-        message = message.replace(f'"{form}"', '"***"')
+        text = text.replace(f'"{form}"', '"***"')
         if len(form) >= 4:
-            message = message.replace(form, "***")
-    return message
+            text = text.replace(form, "***")
+    return _ECHOES.sub(lambda echo: f"{echo[1]}***" if echo[1] else f"{echo[2]}***", text)
 
 
 _REMEDIES: dict[type[Refusal], str] = {
@@ -165,12 +192,20 @@ _REMEDIES: dict[type[Refusal], str] = {
 }
 
 
+#: with a pause named these say that nothing was done; a 504 never does: what it waited for may have been done
+_ASKING_FOR_A_PAUSE = {500, 502, 503}
+#: how the API server's 500 begins when an apply has a value of the wrong type: nobody but its author can help
+_MISTYPED = ("failed to create typed patch object", "failed to convert new object")
+
+
 def failure(subject: str, status: Status, *, retry_after: float | None = None) -> TrimtabError:
     """The error that says what this Status means for whoever asked."""
-    message = status.message or status.reason
+    message = _words(status.message or status.reason)
     if any(cause.reason == "ResourceVersionTooLarge" for cause in status.causes):
         return Expired(subject, message, _REMEDIES[Expired], status=status)
-    if status.code == 429 or (status.code >= 500 and retry_after is not None):
+    if retry_after is None and status.details and status.details.retry_after_seconds > 0:
+        retry_after = float(status.details.retry_after_seconds)
+    if status.code == 429 or (retry_after is not None and status.code in _ASKING_FOR_A_PAUSE):
         return TooManyRequests(
             subject, message, status=status, after=1.0 if retry_after is None else retry_after
         )
@@ -192,8 +227,11 @@ def _class_of(status: Status) -> type[Refusal]:
             return Expired
         case 400 | 413 | 415 | 422:
             return InvalidObject
+        case 500 if status.message.startswith(_MISTYPED):
+            return InvalidObject
         case code:
-            return ServerFailed if code >= 500 else BadRequest
+            # 0: an error in the middle of a watch that does not say what it is
+            return ServerFailed if code >= 500 or code == 0 else BadRequest
 
 
 def _conflict(status: Status) -> type[Refusal]:

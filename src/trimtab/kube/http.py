@@ -12,8 +12,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from trimtab.errors import Missing, TrimtabError
+from trimtab.errors import InvalidSpec, Missing, TrimtabError
 from trimtab.kube import discovery
 from trimtab.kube.cluster import (
     EVERYTHING,
@@ -35,7 +36,7 @@ from trimtab.kube.cluster import (
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion, group_version_path
 from trimtab.kube.failures import unreachable
 from trimtab.kube.frames import Lines, event_from
-from trimtab.kube.objects import KubeObject, Page, object_from, page_from
+from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
 from trimtab.kube.transport import Answer, Request, Transport, connections
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock, SystemClock
@@ -71,7 +72,7 @@ class HttpCluster:
         """Read one object, or its status or scale."""
         request = Request(
             subject=_subject("get", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
+            path=_object_path(resource, namespace, name, subresource),
             repeatable=True,
         )
         return self._object(resource, request, await self._transport.exchange(request))
@@ -146,15 +147,9 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Make a new object, or what an object's subresource makes: a binding, an eviction, a token."""
-        request = Request(
-            subject=_subject("create", resource, namespace, name or _name_in(body), subresource),
-            path=resource.path(namespace, name, subresource),
-            method="POST",
-            query=_writing(write),
-            body=_encoded(body),
-            secrets=_secrets_in(resource, body),
-        )
-        return await self._written(resource, request)
+        subject = _subject("create", resource, namespace, name or _name_in(body), subresource)
+        path = resource.path(namespace, name, subresource)
+        return await self._written(resource, _write_request(subject, "POST", path, resource, body, write))
 
     async def update(
         self,
@@ -167,15 +162,9 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
-        request = Request(
-            subject=_subject("update", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
-            method="PUT",
-            query=_writing(write),
-            body=_encoded(body),
-            secrets=_secrets_in(resource, body),
-        )
-        return await self._written(resource, request)
+        subject = _subject("update", resource, namespace, name, subresource)
+        path = _object_path(resource, namespace, name, subresource)
+        return await self._written(resource, _write_request(subject, "PUT", path, resource, body, write))
 
     async def patch(
         self,
@@ -189,16 +178,10 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Change parts of an object."""
-        request = Request(
-            subject=_subject("patch", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
-            method="PATCH",
-            query=_writing(write),
-            body=_encoded(body),
-            content_type=how.value,
-            secrets=_secrets_in(resource, body),
-        )
-        return await self._written(resource, request)
+        subject = _subject("patch", resource, namespace, name, subresource)
+        path = _object_path(resource, namespace, name, subresource)
+        request = _write_request(subject, "PATCH", path, resource, body, write)
+        return await self._written(resource, replace(request, content_type=how.value))
 
     async def apply(
         self,
@@ -212,17 +195,13 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Declare the fields this manager wants; the same declaration twice does no more than once."""
-        request = Request(
-            subject=_subject("apply", resource, namespace, name, subresource),
-            path=resource.path(namespace, name, subresource),
-            method="PATCH",
-            query={**_writing(write), **({"force": "true"} if force else {})},
-            body=_encoded(body),
-            content_type=_APPLY,
-            repeatable=True,
-            secrets=_secrets_in(resource, body),
+        subject = _subject("apply", resource, namespace, name, subresource)
+        path = _object_path(resource, namespace, name, subresource)
+        request = _write_request(subject, "PATCH", path, resource, body, write)
+        query = {**request.query, **({"force": "true"} if force else {})}
+        return await self._written(
+            resource, replace(request, content_type=_APPLY, query=query, repeatable=True)
         )
-        return await self._written(resource, request)
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", how: Deletion = PLAINLY
@@ -230,7 +209,7 @@ class HttpCluster:
         """Delete an object; the answer is the object while something keeps it, None once it is gone."""
         request = Request(
             subject=_subject("delete", resource, namespace, name),
-            path=resource.path(namespace, name),
+            path=_object_path(resource, namespace, name),
             method="DELETE",
             body=msgspec.json.encode(_delete_options(how)),
         )
@@ -258,24 +237,28 @@ class HttpCluster:
 
     async def discover(self) -> Discovery:
         """Every kind the server serves, and which group versions did not answer."""
-        core, groups = [
-            (await self._read(f"discover {path}", path, accept=discovery.AGGREGATED)).body
-            for path in ("/api", "/apis")
-        ]
-        if self._sound("discover", discovery.is_aggregated, groups):
+        core, groups = await self._indexes(discovery.AGGREGATED)
+        if all(self._sound("discover", discovery.is_aggregated, each) for each in (core, groups)):
             return self._sound("discover", discovery.aggregated, core, groups)
-        return await self._discover_one_by_one(core, groups)
+        # Behind one address may be servers of two versions: never mix the two forms.
+        return await self._discover_one_by_one(*await self._indexes("application/json"))
+
+    async def _indexes(self, accept: str) -> tuple[bytes, bytes]:
+        core = await self._read("discover /api", "/api", accept=accept)
+        groups = await self._read("discover /apis", "/apis", accept=accept)
+        return core.body, groups.body
 
     async def _discover_one_by_one(self, core: bytes, groups: bytes) -> Discovery:
-        bodies, failed = [], {}
+        resources: list[Resource] = []
+        failed = {}
         for version in self._sound("discover", discovery.group_versions, core, groups):
+            subject = f"discover {version}"
             try:
-                answer = await self._read(f"discover {version}", group_version_path(version))
+                answer = await self._read(subject, group_version_path(version))
+                resources += self._sound(subject, discovery.legacy, version, answer.body)
             except TrimtabError as error:
                 failed[version] = error.reason
-            else:
-                bodies.append((version, answer.body))
-        return self._sound("discover", discovery.legacy, bodies, failed)
+        return Discovery(resources=tuple(resources), failed=failed)
 
     async def version(self) -> ServerVersion:
         """What the server says of itself."""
@@ -290,6 +273,8 @@ class HttpCluster:
         if entry is None:
             raise Missing(subject, "the server does not serve this group version", "Check its spelling.")
         path, _, query = entry.server_relative_url.partition("?")
+        if not path.startswith("/"):  # behind the server's name it would name another server
+            raise unreachable(subject, self._transport.server, f"keeps it at {path!r}, which is no path")
         return (await self._read(subject, path, query=dict(parse_qsl(query)))).body
 
     async def may(self, question: Question) -> Verdict:
@@ -342,7 +327,7 @@ class HttpCluster:
         """What `read` finds in an answer; an answer that makes no sense is the server's failure."""
         try:
             return read(*args, **kwargs)
-        except (msgspec.DecodeError, KeyError) as error:
+        except (*UNREADABLE, KeyError) as error:
             reason = f"answered with something that is not Kubernetes' JSON: {error}"
             raise unreachable(subject, self._transport.server, reason) from error
 
@@ -375,6 +360,13 @@ def _subject(
     return f"{verb} {kind} {path} {subresource}".rstrip()
 
 
+def _object_path(resource: Resource, namespace: str, name: str, subresource: str = "") -> str:
+    """The path of one object: without a name it would be the whole collection, and deleting it a massacre."""
+    if not name:
+        raise InvalidSpec(f"a {resource.full_kind}", "its name is empty", "Name the object.")
+    return resource.path(namespace, name, subresource)
+
+
 def _selecting(select: Selection) -> dict[str, str]:
     pairs = {"labelSelector": select.labels, "fieldSelector": select.fields}
     return {name: value for name, value in pairs.items() if value}
@@ -394,6 +386,20 @@ def _watching(since: str, select: Selection, *, initial: bool) -> dict[str, str]
     return query
 
 
+def _write_request(
+    subject: str, method: str, path: str, resource: Resource, body: PatchBody, write: Write
+) -> Request:
+    """A request that writes this body in the name of its manager."""
+    return Request(
+        subject=subject,
+        path=path,
+        method=method,
+        query=_writing(write),
+        body=_encoded(body),
+        secrets=_secrets_in(subject, resource, body),
+    )
+
+
 def _writing(write: Write) -> dict[str, str]:
     query = {"fieldManager": write.manager, "fieldValidation": write.validation.value}
     return {**query, **({"dryRun": "All"} if write.dry_run else {})}
@@ -401,7 +407,9 @@ def _writing(write: Write) -> dict[str, str]:
 
 def _delete_options(how: Deletion) -> dict[str, Any]:
     preconditions = {
-        name: value for name, value in (("uid", how.uid), ("resourceVersion", how.resource_version)) if value
+        name: value
+        for name, value in (("uid", how.uid), ("resourceVersion", how.resource_version))
+        if value is not None  # an empty one is one that never holds, not none
     }
     options = {
         "preconditions": preconditions or None,
@@ -440,7 +448,7 @@ def _decoded(body: PatchBody) -> Any:
         return body
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -453,30 +461,33 @@ def _name_in(body: Body) -> str:
             return ""
 
 
-def _secrets_in(resource: Resource, body: PatchBody) -> tuple[str, ...]:
+def _secrets_in(subject: str, resource: Resource, body: PatchBody) -> tuple[str, ...] | None:
     """The values sent for a Secret: whatever the server says about it must not repeat them."""
     if resource.kind != "Secret" or resource.group:
-        return ()
+        return None
     match _decoded(body):
         case list() as operations:
-            return tuple(_strings(operations))
+            return tuple(_values(operations))
         case dict() as manifest:
             metadata = manifest.get("metadata")
             annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-            return tuple(_strings([manifest.get("data"), manifest.get("stringData"), annotations]))
+            return tuple(_values([manifest.get("data"), manifest.get("stringData"), annotations]))
         case _:
-            return ()
+            reason = "what was to be sent is not JSON, so its values could not be kept out of messages"
+            raise InvalidSpec(subject, reason, "Send the Secret as JSON.")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _values(value: Any) -> Iterator[str]:
     match value:
-        case str():
-            yield value
+        case bool():
+            return
+        case str() | int() | float():
+            yield str(value)
         case dict():
             for each in value.values():
-                yield from _strings(each)
+                yield from _values(each)
         case list():
             for each in value:
-                yield from _strings(each)
+                yield from _values(each)
         case _:
             return

@@ -7,6 +7,7 @@ take over, so two never work at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 import msgspec
 from msgspec import Struct
 
-from trimtab.errors import Missing, Unavailable
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, NotFound
@@ -133,55 +134,62 @@ class Lease:
     async def hold(self, work: Callable[[], Awaitable[T]]) -> T:
         """Wait for the lease, do the work while holding it, release it; losing it stops the work.
 
-        When the lease cannot be kept the work is cancelled and `LeaseLost` raised.
+        When the lease cannot be kept the work is cancelled and `LeaseLost` raised; `me` must be the name of
+        this one candidate alone. Work that does not let itself be cancelled in the time between giving up and
+        the end of the lease may overlap with its successor's.
         """
-        await self._acquire()
+        taken = await self._acquire()
         try:
             async with plain_group() as group:
-                keeping = group.create_task(self._keep())
+                keeping = group.create_task(self._keep(taken))
                 done = await work()
                 keeping.cancel()
         finally:
             await self._release()
         return done
 
-    async def _acquire(self) -> None:
-        """Try at the terms' rhythm until it is ours; a server that does not answer is asked again."""
+    async def _acquire(self) -> float:
+        """Try at the terms' rhythm until it is ours; the answer is when the try began that made it so.
+
+        A try that takes longer than a holder may go without renewing does not count: others may have seen it
+        succeed long before we did, and have taken over since.
+        """
         while True:
-            try:
-                if await self._attempt() == self._me:
-                    return
-            except Unavailable:
-                pass  # whoever waits for a lease has nothing better to do than to ask again
+            started = self._clock.monotonic()
+            if await self._attempt_within(self._terms.give_up_after) == self._me:
+                return started
             await self._clock.sleep(self._terms.rhythm.total_seconds())
 
-    async def _keep(self) -> None:
+    async def _keep(self, renewed: float) -> None:
         """Renew for ever; end with `LeaseLost` when that failed for too long or somebody else took it."""
-        renewed = self._clock.monotonic()
+        tried = renewed
         while True:
-            await self._clock.sleep(self._terms.rhythm.total_seconds())
-            started = self._clock.monotonic()
-            left = self._terms.give_up_after - timedelta(seconds=started - renewed)
-            holder = await self._renewed_within(left)
+            lost = renewed + self._terms.give_up_after.total_seconds()
+            due = min(tried + self._terms.rhythm.total_seconds(), lost)
+            await self._clock.sleep(max(due - self._clock.monotonic(), 0))
+            tried = self._clock.monotonic()
+            if tried >= lost:
+                raise LeaseLost(self._subject, f"it could not be renewed for {self._terms.give_up_after}")
+            holder = await self._attempt_within(timedelta(seconds=lost - tried))
             if holder == self._me:
-                renewed = started
+                renewed = tried
             elif holder:
                 raise LeaseLost(self._subject, f"{holder} took it over")
 
-    async def _renewed_within(self, left: timedelta) -> str:
+    async def _attempt_within(self, limit: timedelta) -> str:
         """Who holds the lease after an attempt; empty when that is not known yet."""
-        if left <= timedelta(0):
-            raise LeaseLost(self._subject, f"it could not be renewed for {self._terms.give_up_after}")
         try:
-            async with time_limit(left, clock=self._clock, subject=self._subject):
+            async with time_limit(limit, clock=self._clock, subject=self._subject):
                 return await self._attempt()
         except Unavailable:
-            return ""
+            return ""  # whoever wants a lease has nothing better to do than to ask again
 
     async def _attempt(self) -> str:
         """Look, and take or renew if we may; the answer is who holds it now, empty if not known."""
+        found = await self.holding()
+        # Read after the answer, which may tell of a moment ago: too late is safe, too early is not.
         now = self._clock.monotonic()
-        self._sighting = sighted(self._sighting, await self.holding(), now)
+        self._sighting = sighted(self._sighting, found, now)
         decision = move(self._sighting, self._me, now)
         match decision:
             case Wait(holder):
@@ -193,10 +201,11 @@ class Lease:
 
     async def _release(self) -> None:
         """Let the next one take it at once; if that cannot be said, it runs out by itself."""
-        held = self._sighting.holding if self._sighting else None
-        if held is not None and held.holder == self._me:
-            with suppress(Unavailable, Missing):
-                await self._write(held, holder="")
+        with suppress(TrimtabError):
+            async with time_limit(self._terms.give_up_after, clock=self._clock, subject=self._subject):
+                held = await self.holding()
+                if held is not None and held.holder == self._me:
+                    await self._write(held, holder="")
 
     async def _write(self, before: Holding | None, *, holder: str) -> str:
         """Write the lease if nobody was faster; the answer is its holder then, else empty."""
@@ -207,6 +216,10 @@ class Lease:
             else:
                 written = await self._cluster.update(LEASES, self._name, body, namespace=self._namespace)
         except (AlreadyExists, ChangedMeanwhile):
+            return ""
+        except NotFound:
+            if before is None:
+                raise  # the namespace itself is missing
             return ""
         self._sighting = Sighting(holding=holding_in(written.object), at=self._clock.monotonic())
         return holder
@@ -258,7 +271,7 @@ def lease_manifest(
         },
         "spec": {
             "holderIdentity": holder,
-            "leaseDurationSeconds": int(terms.duration.total_seconds()) if holder else 1,
+            "leaseDurationSeconds": math.ceil(terms.duration.total_seconds()) if holder else 1,
             "acquireTime": before.acquired if kept and before.acquired else stamp,
             "renewTime": stamp,
             "leaseTransitions": before.transitions + (1 if holder and not kept and before.holder else 0),

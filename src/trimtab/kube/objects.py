@@ -12,7 +12,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from trimtab.errors import ClusterUnreachable
 from trimtab.resources.keys import ResourceKey
+
+#: what reading JSON raises when the bytes are none, are not UTF-8, or are nested beyond all reason
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class OwnerReference(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
@@ -50,6 +54,10 @@ class KubeObject(Struct, frozen=True, kw_only=True):
     metadata: Metadata
     raw: bytes
 
+    def __repr__(self) -> str:
+        # The bytes of a Secret, or its annotations, must not end up in a log by way of a value that holds it.
+        return f"<{self.key} at {self.metadata.resource_version}, {len(self.raw)} bytes>"
+
     @property
     def key(self) -> ResourceKey:
         """The object's name, independent of the version it was read in."""
@@ -63,7 +71,11 @@ class KubeObject(Struct, frozen=True, kw_only=True):
 
     def manifest(self) -> dict[str, Any]:
         """The whole object, decoded now; items of lists get back the kind that lists leave out."""
-        decoded: dict[str, Any] = msgspec.json.decode(self.raw)
+        try:
+            decoded: dict[str, Any] = msgspec.json.decode(self.raw)
+        except UNREADABLE as error:
+            # Reading only the metadata passed over it.
+            raise ClusterUnreachable(str(self.key), "the server sent something that is not JSON") from error
         return {**decoded, "apiVersion": self.api_version, "kind": self.kind}
 
 

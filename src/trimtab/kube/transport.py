@@ -7,12 +7,13 @@ starve requests. Nothing here knows verbs or kinds beyond the words it puts into
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
 from msgspec import Struct
@@ -32,15 +33,18 @@ if TYPE_CHECKING:
     from trimtab.tasks.clock import Clock
 
 _AGENT = "trimtab"
+_UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
+_LARGEST_PIECE = 1 << 20
+_T = TypeVar("_T")
 
 
 class Request(Struct, frozen=True, kw_only=True):
     """What to send, and how to speak of it.
 
-    `repeatable` says that sending it twice does no more than sending it once; `secrets` are struck out of
-    whatever the server says about it.
+    `repeatable` says that sending it twice does no more than sending it once; `secrets` are the values that
+    a Secret is sent with, None for other kinds: they are struck out of whatever the server says about it.
     """
 
     subject: str
@@ -51,7 +55,10 @@ class Request(Struct, frozen=True, kw_only=True):
     content_type: str = "application/json"
     accept: str = "application/json"
     repeatable: bool = False
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.method} {self.path}>"  # whoever prints a request does not print what it carries
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -78,10 +85,27 @@ def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(
             total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
         ),
-        headers={"User-Agent": _AGENT},
+        headers={"User-Agent": _AGENT, **({} if settings.compression else _UNCOMPRESSED)},
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
+        middlewares=(_sent_once,),
     )
+
+
+async def _sent_once(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Tell a cut in a word that aiohttp takes as final.
+
+    By itself it sends a PUT or DELETE again after a cut, though the first may have been done; the second then
+    hits whatever came after. Here only `_persist` repeats, and only what may be.
+    """
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+        raise aiohttp.ClientPayloadError(str(error)) from error
 
 
 def _abandon(response: aiohttp.ClientResponse) -> None:
@@ -128,12 +152,18 @@ class Transport:
 
     async def exchange(self, request: Request) -> Answer:
         """Send a request and read the whole answer, all tries within one deadline."""
+        failures: list[TrimtabError] = []
+        return await self._in_time(request, lambda: self._persist(request, failures), failures)
+
+    async def _in_time(
+        self, request: Request, ask: Callable[[], Awaitable[_T]], failures: Sequence[TrimtabError] = ()
+    ) -> _T:
+        """The answer, if it comes before the deadline; else the last failure, or that there was none."""
         await self._access.headers()  # a credential plugin has a deadline of its own; its answer is kept
         deadline = self._settings.request_timeout.total_seconds()
-        failures: list[TrimtabError] = []
         try:
             async with asyncio.timeout(deadline):
-                return await self._persist(request, failures)
+                return await ask()
         except TimeoutError as timeout:
             if failures:
                 raise failures[-1] from timeout
@@ -159,13 +189,18 @@ class Transport:
     async def _attempt(self, request: Request) -> Answer:
         async with await self._opened(self._requests, request) as response:
             body = await self._whole(request, response, self._settings.answer_limit)
-            return Answer(body=body, warnings=warnings_in(response.headers.getall("Warning", [])))
+            warned = warnings_in(response.headers.getall("Warning", []))
+            return Answer(
+                body=body, warnings=tuple(without_secrets(each, request.secrets) for each in warned)
+            )
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
         silence = self._settings.watch_silence.total_seconds()
-        async with await self._opened(self._watches, request, silence=silence) as response:
+        async with await self._in_time(
+            request, lambda: self._opened(self._watches, request, silence=silence)
+        ) as response:
             try:
                 yield self._chunks(request, response)
             finally:
@@ -208,11 +243,12 @@ class Transport:
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=self._settings.connect_timeout.total_seconds(), sock_read=silence
         )
+        failed: Exception
         try:
             return await session.request(
                 request.method,
                 URL(self.server + request.path, encoded=True).update_query(dict(request.query)),
-                data=request.body,
+                data=_payload(request.body),
                 headers=headers,
                 ssl=tls or True,
                 server_hostname=self._access.tls_server_name,
@@ -221,7 +257,9 @@ class Transport:
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, OSError) as error:
-            raise unreachable(request.subject, self.server, _what_happened(error)) from error
+            failed = _without_request(error)
+        # Raised outside the except block: the context would bring back what was taken out.
+        raise unreachable(request.subject, self.server, _what_happened(failed)) from failed
 
     async def _headers(self, request: Request) -> CIMultiDict[str]:
         headers = await self._access.headers()
@@ -232,7 +270,7 @@ class Transport:
 
     async def _refusal(self, request: Request, response: aiohttp.ClientResponse) -> TrimtabError:
         body = await self._whole(request, response, _LONGEST_REFUSAL)
-        status = without_secrets(status_from(response.status, body), request.secrets)
+        status = status_from(response.status, body, request.secrets)
         return failure(
             request.subject, status, retry_after=seconds_in(response.headers.get("Retry-After", ""))
         )
@@ -255,6 +293,11 @@ class Transport:
                 yield chunk
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(request.subject, self.server, _what_happened(error)) from error
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """The body as aiohttp likes it: what is large as a file, so that it is written in pieces."""
+    return io.BytesIO(body) if body and len(body) > _LARGEST_PIECE else body
 
 
 def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:
@@ -281,6 +324,18 @@ def _unquoted(text: str) -> str:
     return inner.replace('\\"', '"').replace("\\\\", "\\")
 
 
+def _without_request(error: Exception) -> Exception:
+    """The error, unless it carries the request with its credentials: then the answer alone."""
+    if not isinstance(error, aiohttp.ClientResponseError):
+        return error
+    kind = _RefusedByProxy if isinstance(error, aiohttp.ClientHttpProxyError) else aiohttp.ClientError
+    return kind(f"{error.status} {error.message}")
+
+
+class _RefusedByProxy(aiohttp.ClientError):
+    """What a proxy said instead of opening the way; its address, with a password perhaps, left out."""
+
+
 def _what_happened(error: Exception) -> str:
     """A library's failure in a few words that follow the server's address."""
     match error:
@@ -288,8 +343,10 @@ def _what_happened(error: Exception) -> str:
             return f"shows a certificate that is not trusted: {getattr(cause, 'verify_message', '') or cause}"
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
             return f"does not agree on TLS: {getattr(error, 'reason', '') or error}"
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+        case _RefusedByProxy():
             return f"cannot be reached through the proxy: {error}"
+        case aiohttp.ClientProxyConnectionError(os_error=cause):
+            return f"cannot be reached through the proxy: {cause.strerror or cause}"
         case aiohttp.ClientConnectorError(os_error=cause):
             return f"cannot be reached: {cause.strerror or cause}"
         case aiohttp.ServerTimeoutError() | TimeoutError():

@@ -23,6 +23,8 @@ from trimtab.tasks.chance import draw
 from trimtab.tasks.clock import Clock, SystemClock
 
 _BACKOFF = Backoff(first=timedelta(milliseconds=200), cap=timedelta(seconds=10))
+#: a server that ends its watches sooner than this is still not asked more often than once in so many seconds
+_SHORTEST_ROUND = 1.0
 
 
 async def follow(
@@ -44,7 +46,7 @@ async def follow(
     clock = clock or SystemClock()
     failures, interrupted = 0, False
     while True:
-        heard = picture.heard
+        heard, begun = picture.heard, clock.monotonic()
         try:
             async with aclosing(
                 _followed(cluster, resource, namespace, select, picture, interrupted=interrupted)
@@ -53,13 +55,14 @@ async def follow(
                     interrupted = False
                     yield news
             failures = 0
+            await clock.sleep(max(begun + _SHORTEST_ROUND - clock.monotonic(), 0))
         except Expired as error:
-            again = failures > 0 and picture.heard == heard
-            failures = failures + 1 if again else 1
+            failures = 1 if picture.heard > heard else failures + 1
             picture.position = ""
             yield FellBack(error)
-            if again:
-                await clock.sleep(pause(error, failures=failures, backoff=_BACKOFF, chance=draw()))
+            # Reading everything is dear: a server that always loses its history must not make it a habit.
+            wait = pause(error, failures=failures, backoff=_BACKOFF, chance=draw())
+            await clock.sleep(max(wait, begun + _SHORTEST_ROUND - clock.monotonic()))
         except Unavailable as error:
             failures = 1 if picture.heard > heard else failures + 1
             interrupted = True
@@ -78,12 +81,13 @@ async def _followed(
     interrupted: bool,
 ) -> AsyncGenerator[News]:
     """List if there is nowhere to go on from, then watch until the server ends it."""
+    resuming = interrupted and picture.position
     if not picture.position:
         async with aclosing(_listed(cluster, resource, namespace, select, picture)) as listed:
             async for news in listed:
                 yield news
     async with cluster.watch(resource, since=picture.position, namespace=namespace, select=select) as events:
-        if interrupted:
+        if resuming:
             yield Resumed(picture.position)
         heard = picture.heard
         async for event in events:

@@ -30,10 +30,13 @@ class _Page(Struct, frozen=True):
 
 def file_url(page: bytes, *, content_type: str, base: str, pin: Pin) -> str:
     """The address of the pinned file; refused if the index offers another one under its name."""
-    files = _json_files(page, pin) if "json" in content_type else _html_files(page)
-    for file in files:
-        if file.filename == pin.filename:
-            return _checked(file, base, pin)
+    try:
+        files = _json_files(page, pin) if "json" in content_type else _html_files(page)
+        for file in files:
+            if file.filename == pin.filename:
+                return _checked(file, base, pin)
+    except ValueError as exc:
+        raise Unavailable(pin.project, "the package index names an address that is none") from exc
     reason = f"the package index holds no file {pin.filename}"
     raise Missing(pin.project, reason, "Use an index that mirrors all of PyPI.")
 
@@ -61,7 +64,7 @@ def _checked(file: _File, base: str, pin: Pin) -> str:
 def _json_files(page: bytes, pin: Pin) -> list[_File]:
     try:
         return msgspec.json.decode(page, type=_Page).files
-    except msgspec.MsgspecError as exc:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise Unavailable(pin.project, "the package index answered with unreadable JSON") from exc
 
 

@@ -214,8 +214,8 @@ async def _feed(stream: asyncio.StreamWriter | None, stdin: bytes) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         stream.write(stdin)
         await stream.drain()
+        # Not waited for: to be cancelled while waiting would cancel what asyncio itself still has to set.
         stream.close()
-        await stream.wait_closed()
 
 
 async def _drain(stream: asyncio.StreamReader | None, kept: bytearray, attempt: _Attempt, most: int) -> None:

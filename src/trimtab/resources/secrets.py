@@ -158,15 +158,16 @@ def _decoded(text: str) -> bytes | None:
 
 def _repeatable(secret: dict[str, Any]) -> frozenset[str]:
     """The secret's values in every spelling that an annotation might repeat."""
-    spellings: set[str] = set()
+    found: set[str] = set()
     for field in _VALUE_FIELDS:
         values = secret.get(field)
         for value in values.values() if isinstance(values, dict) else ():
             if isinstance(value, str):
-                spellings |= _spellings(value)
-    return frozenset(text for text in spellings if len(text) >= _SHORTEST_REPEATED)
+                found |= spellings(value)
+    return frozenset(text for text in found if len(text) >= _SHORTEST_REPEATED)
 
 
-def _spellings(value: str) -> set[str]:
+def spellings(value: str) -> set[str]:
+    """A secret value as it is, behind base64 if it is some, and in base64."""
     plain = (_decoded(value) or b"").decode("utf-8", "replace")
     return {value, plain, base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}

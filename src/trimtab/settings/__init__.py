@@ -21,7 +21,7 @@ Size: TypeAlias = Annotated[int, Meta(ge=0, extra={"unit": "bytes"})]
 class ClusterSettings(Struct, frozen=True, kw_only=True):
     """How a Kubernetes API server is spoken to."""
 
-    #: give up on one request (not a watch) after this long
+    #: give up on one request, or on opening a watch, after this long
     request_timeout: timedelta = timedelta(seconds=30)
     #: give up on opening a connection after this long
     connect_timeout: timedelta = timedelta(seconds=10)
@@ -29,7 +29,9 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     concurrency: Count = 32
     #: objects asked for per page of a list
     page_size: Count = 500
-    #: tries of a request that the server answers with 429 or 503
+    #: let the server compress long answers: less to carry, more work for both ends; off pays close to it
+    compression: bool = True
+    #: tries of a request: after a pause the server asked for, and after a failure of what may be repeated
     attempts: Count = 5
     #: an answer, or one event of a watch, larger than this is refused
     answer_limit: Size = 512 << 20

@@ -334,27 +334,26 @@ class _Worker:
 async def _hire(policy: PoolPolicy) -> _Worker:
     """Start a worker process; it has yet to be greeted."""
     ours, theirs = socket.socketpair()
-    reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
-    numbers = (theirs.fileno(), os.getpid(), policy.memory_limit or 0)
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-X", "utf8", "-c", _BOOT),
-            *map(str, numbers),
-            *sys.path,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,  # until it is ready, then it closes it
-            pass_fds=[theirs.fileno()],
-            env=dict(policy.environment),
-            start_new_session=True,  # a terminal's Ctrl-C is for the owner alone
-        )
-    except BaseException as error:
-        writer.transport.abort()
-        if isinstance(error, OSError):
-            raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
-        raise
-    finally:
-        theirs.close()
+    with theirs:
+        reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
+        numbers = (theirs.fileno(), os.getpid(), policy.memory_limit or 0)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-X", "utf8", "-c", _BOOT),
+                *map(str, numbers),
+                *sys.path,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,  # until it is ready, then it closes it
+                pass_fds=[theirs.fileno()],
+                env=dict(policy.environment),
+                start_new_session=True,  # a terminal's Ctrl-C is for the owner alone
+            )
+        except BaseException as error:
+            writer.transport.abort()
+            if isinstance(error, OSError):
+                raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
+            raise
     return _Worker(process, reader, writer, policy.largest_result)
 
 

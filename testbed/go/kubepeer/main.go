@@ -1,7 +1,8 @@
 // Command kubepeer does, with Go's own client library, what bench/ measures of Trimtab.
 //
 //	kubepeer list  -resource pods             page through a collection, keeping every object
-//	kubepeer list  -resource pods -kept       a dynamic informer, until it is synced
+//	kubepeer list  -resource pods -kept       a dynamic informer, until it is synced: it streams the list
+//	kubepeer list  -resource pods -unstreamed     an informer that lists everything at once
 //	kubepeer watch -since 42 -count 1000      hear so many events after a version
 //	kubepeer watch -since 42 -count 1000 -kept    the same, by an informer that keeps the objects
 //	kubepeer apply -manifests file -workers 8     server-side apply of every manifest, one JSON a line
@@ -35,7 +36,9 @@ type options struct {
 	namespace  string
 	resource   string
 	kept       bool
+	unstreamed bool
 	pageSize   int64
+	plain      bool
 	since      string
 	count      int64
 	manifests  string
@@ -66,7 +69,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	client, err := connect(chosen.kubeconfig)
+	client, err := connect(chosen)
 	if err != nil {
 		return err
 	}
@@ -90,7 +93,9 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&chosen.namespace, "namespace", "default", "where")
 	flags.StringVar(&chosen.resource, "resource", "configmaps", "which collection of v1")
 	flags.BoolVar(&chosen.kept, "kept", false, "by an informer")
+	flags.BoolVar(&chosen.unstreamed, "unstreamed", false, "by an informer that lists everything at once")
 	flags.Int64Var(&chosen.pageSize, "page-size", 500, "objects in a page of a list")
+	flags.BoolVar(&chosen.plain, "uncompressed", false, "ask for no compression")
 	flags.StringVar(&chosen.since, "since", "", "watch from this version on")
 	flags.Int64Var(&chosen.count, "count", 0, "events to hear")
 	flags.StringVar(&chosen.manifests, "manifests", "", "file of manifests, one JSON a line")
@@ -102,12 +107,13 @@ func parse(args []string) (options, error) {
 	return chosen, err
 }
 
-func connect(kubeconfig string) (*dynamic.DynamicClient, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func connect(chosen options) (*dynamic.DynamicClient, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", chosen.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
+	config.DisableCompression = chosen.plain
 	return dynamic.NewForConfig(config)
 }
 
@@ -115,6 +121,8 @@ func prepare(verb string, client dynamic.Interface, chosen options) (task, error
 	kind := schema.GroupVersionResource{Version: "v1", Resource: chosen.resource}
 	collection := client.Resource(kind).Namespace(chosen.namespace)
 	switch {
+	case verb == "list" && chosen.unstreamed:
+		return syncedAtOnce(collection), nil
 	case verb == "list" && chosen.kept:
 		return synced(client, kind, chosen.namespace), nil
 	case verb == "list":

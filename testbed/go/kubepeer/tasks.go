@@ -42,13 +42,16 @@ func listed(collection dynamic.ResourceInterface, pageSize int64) task {
 
 func synced(client dynamic.Interface, kind schema.GroupVersionResource, namespace string) task {
 	return func(ctx context.Context) (int64, error) {
-		informer := dynamicinformer.NewFilteredDynamicInformer(client, kind, namespace, 0, nil, nil).Informer()
-		go informer.RunWithContext(ctx)
-		if !cache.WaitFor(ctx, "", informer.HasSyncedChecker()) { // the older way to wait looks every 100 ms
-			return 0, fmt.Errorf("the informer did not sync: %w", context.Cause(ctx))
-		}
-		return int64(len(informer.GetStore().ListKeys())), nil
+		return filled(ctx, dynamicinformer.NewFilteredDynamicInformer(client, kind, namespace, 0, nil, nil).Informer())
 	}
+}
+
+func filled(ctx context.Context, informer cache.SharedIndexInformer) (int64, error) {
+	go informer.RunWithContext(ctx)
+	if !cache.WaitFor(ctx, "", informer.HasSyncedChecker()) { // the older way to wait looks every 100 ms
+		return 0, fmt.Errorf("the informer did not sync: %w", context.Cause(ctx))
+	}
+	return int64(len(informer.GetStore().ListKeys())), nil
 }
 
 func watched(collection dynamic.ResourceInterface, since string, count int64) task {
@@ -74,22 +77,31 @@ func watched(collection dynamic.ResourceInterface, since string, count int64) ta
 	}
 }
 
-// replay is a collection that was empty at one version; what happened since is watched, not listed.
-type replay struct{ *cache.ListWatch }
+// unstreamed makes an informer list everything at once and then watch, as all did before client-go 0.35.
+type unstreamed struct{ *cache.ListWatch }
 
-func (replay) IsWatchListSemanticsUnSupported() bool { return true }
+func (unstreamed) IsWatchListSemanticsUnSupported() bool { return true }
+
+func syncedAtOnce(collection dynamic.ResourceInterface) task {
+	return func(ctx context.Context) (int64, error) {
+		return filled(ctx, cache.NewSharedIndexInformer(unstreamed{&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, asked metav1.ListOptions) (runtime.Object, error) {
+				return collection.List(ctx, asked)
+			},
+			WatchFuncWithContext: collection.Watch,
+		}}, &unstructured.Unstructured{}, 0, cache.Indexers{}))
+	}
+}
 
 func replayed(collection dynamic.ResourceInterface, since string, count int64) task {
 	return func(ctx context.Context) (int64, error) {
-		empty := &unstructured.UnstructuredList{}
+		empty := &unstructured.UnstructuredList{} // as the collection was then; what happened since is watched
 		empty.SetResourceVersion(since)
-		source := replay{&cache.ListWatch{
+		source := unstreamed{&cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				return empty.DeepCopy(), nil
 			},
-			WatchFuncWithContext: func(ctx context.Context, asked metav1.ListOptions) (watch.Interface, error) {
-				return collection.Watch(ctx, asked)
-			},
+			WatchFuncWithContext: collection.Watch,
 		}}
 		informer := cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
 		var heard atomic.Int64

@@ -66,6 +66,12 @@ def test_an_error_is_one_sentence_and_its_class_the_exit_code(
     assert capsys.readouterr() == ("", "Error: app web: the path is empty. Set spec.path.\n")
 
 
+def test_what_a_server_said_does_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    error = errors.Missing("app web", "né\x1b]0;title\x07\r\u202eno")
+    assert run([], {}, raising(error)) == 3
+    assert capsys.readouterr().err == "Error: app web: né\\x1b]0;title\\x07\\r\\u202eno.\n"
+
+
 def test_success_and_help_exit_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([], {}, command_that(lambda: None)) == 0
     assert run(["--help"], {}) == 0

@@ -67,7 +67,12 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
 
 
 def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is the third answer
-    click.echo(f"{click.style('Error:', fg='red')} {sentence}", err=True, color=color)
+    click.echo(f"{click.style('Error:', fg='red')} {_harmless(sentence)}", err=True, color=color)
+
+
+def _harmless(sentence: str) -> str:
+    """The sentence without what would command a terminal: errors repeat what servers and programs said."""
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in sentence)
 
 
 def _bug(exc: Exception, environment: Mapping[str, str], *, debug: bool) -> str:

@@ -26,22 +26,26 @@ class Token:
         self._content = content
         self._subject = subject
         self._field = field
-        self._last = self._read()
+        self._read = content.current()
+        self._token = self._parsed(self._read)
 
     def current(self) -> Secret:
         """The token; while a new one is unusable the last stands."""
-        try:
-            self._last = self._read()
-        except TrimtabError:  # found half-written
-            return self._last
-        return self._last
+        read = self._content.current()
+        if read != self._read:  # every request asks, and a token is long: it is judged once
+            self._read = read
+            try:
+                self._token = self._parsed(read)
+            except TrimtabError:  # found half-written
+                return self._token
+        return self._token
 
     def reread(self) -> bool:
         """Look again now; is it another?"""
         return self._content.reread()
 
-    def _read(self) -> Secret:
-        text = self._content.current().decode(errors="replace").strip()
+    def _parsed(self, read: bytes) -> Secret:
+        text = read.decode(errors="replace").strip()
         if not text:
             raise InvalidSpec(self._subject, f"its {self._field} is empty", "Write a token to it")
         if not is_sendable(text):

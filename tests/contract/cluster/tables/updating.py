@@ -1,0 +1,254 @@
+"""Updating: optimistic locking, generations, no-ops, immutable fields, ownership after a replace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.cluster.cases import Table
+from tests.contract.cluster.kinds import (
+    CLAIMS,
+    CONFIG_MAPS,
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    GADGETS,
+    JOBS,
+    PODS,
+    ROLE_BINDINGS,
+    SECRETS,
+    SERVICES,
+    STATEFUL_SETS,
+    config_map,
+    container,
+    deployment,
+    gadget,
+    job,
+    named,
+    pod,
+    service,
+    templated,
+    with_metadata,
+    with_spec,
+)
+from tests.contract.cluster.stage import Stage
+from trimtab.kube.cluster import FieldValidation, Write
+from trimtab.kube.discovery import Resource
+
+TABLE = Table(__name__)
+case = TABLE.case
+SHARED: tuple[tuple[Resource, dict[str, Any], dict[str, Any]], ...] = (
+    (CONFIG_MAPS, config_map("a", one="1"), config_map("a", two="2")),
+    (DEPLOYMENTS, deployment("a"), with_spec(deployment("a"), replicas=3)),
+    (SERVICES, service("a"), service("a", {"port": 81})),
+    (GADGETS, gadget("a", size=1), gadget("a", size=2, tags=["x"])),
+)
+
+
+def _for_each(verb: str, feature: str, name: str, play: Any) -> None:
+    for resource, before, after in SHARED:
+        TABLE.add(
+            verb,
+            feature,
+            f"{resource.kind}: {name}",
+            play,
+            resource,
+            before,
+            after,
+        )
+
+
+async def _without_version(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    await stage.update(kind, "a", new, write=Write(manager="updater"))
+    await stage.get(kind, "a")
+
+
+async def _with_version(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    version = await stage.version_of(kind, "a")
+    await stage.update(kind, "a", with_metadata(new, resourceVersion=version))
+    await stage.update(kind, "a", with_metadata(old, resourceVersion=version))
+
+
+async def _nothing_changed(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old, manager="same")
+    manifest = await stage.manifest_of(kind, "a")
+    await stage.get(kind, "a")
+    await stage.update(kind, "a", manifest, write=Write(manager="same"))
+    await stage.update(kind, "a", old, write=Write(manager="same"))
+    await stage.update(kind, "a", manifest, write=Write(manager="another"))
+
+
+async def _missing(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.update(kind, "a", new)
+    await stage.update(kind, "a", with_metadata(new, resourceVersion="5"))
+
+
+async def _dry(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    await stage.update(kind, "a", new, write=Write(dry_run=True))
+    await stage.get(kind, "a")
+
+
+async def _other_name(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    await stage.update(kind, "b", new)
+    await stage.update(kind, "a", with_metadata(new, namespace="elsewhere"))
+    await stage.update(kind, "a", {**new, "metadata": {}})
+
+
+async def _other_uid(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    await stage.update(kind, "a", with_metadata(new, uid="another"))
+
+
+async def _metadata_alone(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    await stage.update(kind, "a", with_metadata(old, labels={"l": "1"}, annotations={"n": "2"}))
+    await stage.update(kind, "a", with_metadata(old, generation=9, creationTimestamp="2001-01-01T00:00:00Z"))
+
+
+_for_each("update", "plain", "a replacement without a version", _without_version)
+_for_each("update", "optimistic locking", "an old version is refused", _with_version)
+_for_each("update", "no-ops", "the same again keeps the version", _nothing_changed)
+_for_each("update", "missing objects", "nothing to update", _missing)
+_for_each("update", "dry run", "a dry run changes nothing", _dry)
+_for_each("update", "names", "another name", _other_name)
+_for_each("update", "preconditions", "another uid", _other_uid)
+_for_each("update", "generation", "metadata do not move the generation", _metadata_alone)
+
+
+@case("update", "field validation strict")
+async def an_unknown_field_in_an_update(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    await stage.given(GADGETS, gadget("a"))
+    for validation in FieldValidation:
+        write = Write(validation=validation)
+        await stage.update(CONFIG_MAPS, "a", config_map("a") | {"dta": {}}, write=write)
+        await stage.update(GADGETS, "a", gadget("a", sizes=1), write=write)
+
+
+@case("update", "bad bodies")
+async def a_body_that_is_none(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    for body in (b"", b"nonsense", b"[]", b"null", b'{"metadata": {"name": 5}}'):
+        await stage.update(CONFIG_MAPS, "a", body)
+    await stage.update(CONFIG_MAPS, "a", config_map("a") | {"kind": "Secret"})
+
+
+@case("update", "optimistic locking")
+async def a_version_that_is_none(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    await stage.given(GADGETS, gadget("a"))
+    for version in ("0", "x", "-1", "99999999999"):
+        await stage.update(CONFIG_MAPS, "a", with_metadata(config_map("a"), resourceVersion=version))
+        await stage.update(GADGETS, "a", with_metadata(gadget("a"), resourceVersion=version))
+
+
+@case("update", "generation")
+async def a_changed_spec_moves_the_generation_by_one(stage: Stage) -> None:
+    await stage.given(DEPLOYMENTS, deployment("a"))
+    for replicas in (2, 2, 3):
+        await stage.update(DEPLOYMENTS, "a", with_spec(deployment("a"), replicas=replicas))
+    await stage.given(GADGETS, gadget("a"))
+    for size in (2, 2, 3):
+        await stage.update(GADGETS, "a", gadget("a", size=size))
+
+
+@case("update", "status")
+async def an_update_leaves_the_status_alone(stage: Stage) -> None:
+    await stage.given(DEPLOYMENTS, deployment("a"))
+    await stage.given(GADGETS, gadget("a"))
+    await stage.update(DEPLOYMENTS, "a", deployment("a") | {"status": {"replicas": 4}})
+    await stage.update(GADGETS, "a", gadget("a") | {"status": {"replicas": 4}})
+
+
+@case("update", "managed fields")
+async def managed_fields_are_reset_by_an_empty_list(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a", one="1"))
+    await stage.update(CONFIG_MAPS, "a", with_metadata(config_map("a", one="1"), managedFields=[]))
+    await stage.update(CONFIG_MAPS, "a", with_metadata(config_map("a", one="1"), managedFields=[{}]))
+    await stage.update(CONFIG_MAPS, "a", config_map("a", one="2"), write=Write(manager="later"))
+
+
+SELECTOR = {"matchLabels": {"app": "other"}}
+OTHER_TEMPLATE = {"metadata": {"labels": {"app": "other"}}, "spec": {"containers": [container()]}}
+CLAIM = named(
+    CLAIMS, "a", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+)
+BINDING = named(
+    ROLE_BINDINGS, "a", roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+)
+IMMUTABLE: dict[str, tuple[Resource, dict[str, Any], dict[str, Any]]] = {
+    "a deployment's selector": (
+        DEPLOYMENTS,
+        deployment("a"),
+        with_spec(deployment("a"), selector=SELECTOR, template=OTHER_TEMPLATE),
+    ),
+    "a stateful set's service": (
+        STATEFUL_SETS,
+        templated(STATEFUL_SETS, "a", serviceName="s"),
+        templated(STATEFUL_SETS, "a", serviceName="t"),
+    ),
+    "a daemon set's selector": (
+        DAEMON_SETS,
+        templated(DAEMON_SETS, "a"),
+        templated(DAEMON_SETS, "a", selector=SELECTOR, template=OTHER_TEMPLATE),
+    ),
+    "a job's template": (JOBS, job("a"), job("a", pod={"containers": [container("other")]})),
+    "a job's completions": (JOBS, job("a"), job("a", completions=3)),
+    "a pod's container image may change": (PODS, pod("a"), pod("a", containers=[container(image="x:2")])),
+    "a pod's containers may not": (PODS, pod("a"), pod("a", containers=[container("other")])),
+    "a pod's node": (PODS, pod("a"), pod("a", nodeName="n")),
+    "a service's address": (SERVICES, service("a"), service("a", clusterIP="10.96.0.80")),
+    "a claim's size": (
+        CLAIMS,
+        CLAIM,
+        with_spec(CLAIM, resources={"requests": {"storage": "2Gi"}}),
+    ),
+    "a claim's modes": (CLAIMS, CLAIM, with_spec(CLAIM, accessModes=["ReadOnlyMany"])),
+    "an immutable config map": (
+        CONFIG_MAPS,
+        config_map("a", one="1") | {"immutable": True},
+        config_map("a", one="2") | {"immutable": True},
+    ),
+    "an immutable config map made mutable": (
+        CONFIG_MAPS,
+        config_map("a", one="1") | {"immutable": True},
+        config_map("a", one="1"),
+    ),
+    "an immutable secret": (
+        SECRETS,
+        named(SECRETS, "a", immutable=True, data={"k": "MQ=="}),
+        named(SECRETS, "a", immutable=True, data={"k": "Mg=="}),
+    ),
+    "a secret's type": (SECRETS, named(SECRETS, "a"), named(SECRETS, "a", type="mine")),
+    "a binding's role": (
+        ROLE_BINDINGS,
+        BINDING,
+        BINDING | {"roleRef": {**BINDING["roleRef"], "name": "s"}},
+    ),
+    "a cron job may change": (
+        CRON_JOBS,
+        named(CRON_JOBS, "a", spec={"schedule": "* * * * *", "jobTemplate": {"spec": job("a")["spec"]}}),
+        named(CRON_JOBS, "a", spec={"schedule": "0 * * * *", "jobTemplate": {"spec": job("a")["spec"]}}),
+    ),
+}
+
+
+async def _immutable(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    await stage.given(kind, old)
+    version = await stage.version_of(kind, "a")
+    await stage.update(kind, "a", with_metadata(new, resourceVersion=version))
+
+
+for what, (kind_, old_, new_) in IMMUTABLE.items():
+    TABLE.add(
+        "update",
+        "immutable fields",
+        what,
+        _immutable,
+        kind_,
+        old_,
+        new_,
+    )
