@@ -509,15 +509,6 @@ def _scale_in(body: Body) -> Json:
         raise bad_request(str(exc)) from exc
 
 
-def allowed(address: Address, verb: str) -> None:
-    """Refuse a verb that is not served at this address."""
-    part = address.served.subresource(address.subresource) if address.subresource else None
-    if address.subresource and part is None:
-        raise no_such_path()
-    if verb not in (part.verbs if part else address.served.verbs):
-        raise method_not_allowed()
-
-
 def list_body(found: Listed, served: Served) -> bytes:
     """A page of a list as JSON."""
     metadata = _list_metadata(found)

@@ -68,17 +68,21 @@ def _nowhere(catalog: Catalog, group: str) -> Exception:
 
 
 def _verb(address: Address, method: str, *, watch: bool) -> str:
-    part = address.served.subresource(address.subresource) if address.subresource else None
-    if address.subresource and part is None:
-        raise no_such_path()
-    verbs = part.verbs if part else address.served.verbs
     verb = (OBJECT_VERBS if address.name else COLLECTION_VERBS).get(method, "")
-    if address.name and method == "POST" and part is None:
+    if address.name and method == "POST" and not address.subresource:
         verb = ""
-    if verb == "deletecollection" and "deletecollection" not in verbs:
-        verb = ""
-    if verb not in verbs:
-        raise method_not_allowed()
-    if verb in ("list", "get") and watch and "watch" in address.served.verbs and part is None:
+    check_verb(address, verb)
+    if verb in ("list", "get") and watch and "watch" in address.served.verbs and not address.subresource:
         return "watch"
     return verb
+
+
+def check_verb(address: Address, verb: str) -> None:
+    """Refuse a verb that is not served at this address."""
+    served = address.served
+    part = served.subresource(address.subresource) if address.subresource else None
+    if address.subresource and part is None:
+        raise no_such_path()
+    across = served.namespaced and not address.namespace  # all namespaces together can only be read
+    if verb not in (part.verbs if part else served.verbs) or (across and verb not in ("list", "watch")):
+        raise method_not_allowed()
