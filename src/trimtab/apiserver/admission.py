@@ -17,6 +17,14 @@ from trimtab.kube.refusals import Cause
 
 Json = dict[str, Any]
 NAMESPACES = ("", "namespaces")
+DEFINITION = (definitions.GROUP, definitions.KIND)
+#: finalizers of what must stay while somebody uses it
+GUARDS = {
+    ("", "PersistentVolumeClaim"): "kubernetes.io/pvc-protection",
+    ("", "PersistentVolume"): "kubernetes.io/pv-protection",
+    ("storage.k8s.io", "VolumeAttributesClass"): "kubernetes.io/vac-protection",
+}
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -44,19 +52,22 @@ def _terminating(address: Address, name: str) -> Exception:
 
 def admitted(new: Json, served: Served, store: Store, live: Json | None = None) -> Json:
     """A new or changed object with what the server adds to its kind."""
-    match (served.group, served.kind):
-        case ("", "Pod") if live is None:
-            return pods.admitted(new, store)
-        case ("", "Service"):
-            return services.allocated(new, store, live)
-        case (definitions.GROUP, definitions.KIND) if live is not None:
-            return definitions.with_stored_versions(new)
-        case ("", "PersistentVolumeClaim") if live is None:
-            return _guarded(new, "kubernetes.io/pvc-protection")
-        case ("", "PersistentVolume") if live is None:
-            return _guarded(new, "kubernetes.io/pv-protection")
-        case _:
-            return new
+    kind = (served.group, served.kind)
+    if kind == ("", "Service"):
+        return services.allocated(new, store, live)
+    if live is not None:
+        return definitions.with_stored_versions(new) if kind == DEFINITION else new
+    if kind in GUARDS:
+        return _guarded(new, GUARDS[kind])
+    if kind == ("", "Pod"):
+        return pods.admitted(new, store)
+    return _not_ready(new) if kind == ("", "Node") else new
+
+
+def _not_ready(node: Json) -> Json:
+    """A new node takes no Pods before somebody says that it is ready."""
+    taints = node["spec"].get("taints") or []
+    return {**node, "spec": {**node["spec"], "taints": [*taints, NOT_READY]}}
 
 
 def _guarded(new: Json, finalizer: str) -> Json:

@@ -39,9 +39,10 @@ def allocated(service: Json, store: Store, live: Json | None = None) -> Json:
     others = [entry.decoded()["spec"] for entry in store.entries(SERVICES) if entry.key != own]
     if spec.get("type") != EXTERNAL:
         spec = _with_address(spec, {each.get("clusterIP", "") for each in others})
+    taken = set(_ports_of(others))
     if _wants_ports(spec):
-        spec = _with_ports(spec, set(_ports_of(others)))
-    return {**service, "spec": spec}
+        spec = _with_ports(spec, taken)
+    return {**service, "spec": _with_health_port(spec, taken)}
 
 
 def _wants_ports(spec: Json) -> bool:
@@ -159,11 +160,15 @@ def _with_ports(spec: Json, taken: set[int]) -> Json:
         given = wanted or _free_port(taken)
         taken.add(given)
         ports.append({**port, "nodePort": given})
-    found = {**spec, "ports": ports}
+    return {**spec, "ports": ports}
+
+
+def _with_health_port(spec: Json, taken: set[int]) -> Json:
+    """A load balancer that looks for local Pods asks each node at a port of its own."""
     local = spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-    if local and not spec.get("healthCheckNodePort"):
-        found["healthCheckNodePort"] = _free_port(taken)
-    return found
+    if not local or spec.get("healthCheckNodePort"):
+        return spec
+    return {**spec, "healthCheckNodePort": _free_port(taken)}
 
 
 def _free_port(taken: set[int]) -> int:

@@ -19,7 +19,12 @@ EMBEDDED = FOLDER / "embedded"  # the embedded cluster's own answers, where it k
 
 @functools.cache
 def recorded(table: str, folder: Path = FOLDER) -> Mapping[str, Sequence[Observation]]:
-    """The answers recorded for the cases of a table, as they were when they were first asked for."""
+    """The answers recorded for the cases of a table, as they were when the run first asked for them."""
+    return read(table, folder)
+
+
+def read(table: str, folder: Path) -> Mapping[str, Sequence[Observation]]:
+    """The answers recorded for the cases of a table, as they are now."""
     path = folder / f"{table}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -43,7 +48,7 @@ def record(
     folder: Path = FOLDER,
 ) -> None:
     """Write new answers among the old ones; answers of cases that are no more are dropped."""
-    answers = {name: seen for name, seen in {**recorded(table, folder), **new}.items() if name in known}
+    answers = {name: seen for name, seen in {**read(table, folder), **new}.items() if name in known}
     path = folder / f"{table}.json"
     if not answers:
         path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from trimtab.kube.cluster import Cluster, EventType
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
 
-EXAMPLES = 25
+EXAMPLES = 20
 STEPS = 18
 
 
@@ -40,7 +40,7 @@ def test_the_embedded_cluster_cannot_be_told_from_the_real_one(
 @pytest.mark.timeout(0)
 def test_it_is_the_same_in_process_and_over_http(examples: int) -> None:
     with worlds(memory_world(), http_world()) as (runner, left, right):
-        play(runner, left, right, examples, most=10)
+        play(runner, left, right, examples, most=5)
 
 
 @pytest.mark.real

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.contract.cluster.recordings import record, recorded, written
+from tests.contract.cluster.recordings import read, record, written
 
 
 def test_what_was_recorded_is_read_again(tmp_path: Path) -> None:
     record("creating", {"a case": [{"call": "x", "object": {"é": 1}}]}, ["a case"], tmp_path)
-    assert recorded("creating", tmp_path) == {"a case": [{"call": "x", "object": {"é": 1}}]}
+    assert read("creating", tmp_path) == {"a case": [{"call": "x", "object": {"é": 1}}]}
 
 
 def test_answers_of_cases_that_are_no_more_are_dropped(tmp_path: Path) -> None:
     record("creating", {"old": [], "kept": []}, ["old", "kept"], tmp_path)
-    recorded.cache_clear()
     record("creating", {"new": []}, ["kept", "new"], tmp_path)
-    recorded.cache_clear()
-    assert sorted(recorded("creating", tmp_path)) == ["kept", "new"]
+    assert sorted(read("creating", tmp_path)) == ["kept", "new"]
 
 
 def test_a_table_without_answers_has_no_file(tmp_path: Path) -> None:
     record("creating", {"old": []}, ["old"], tmp_path)
-    recorded.cache_clear()
     record("creating", {}, [], tmp_path)
     assert list(tmp_path.iterdir()) == []
 
