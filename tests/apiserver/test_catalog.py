@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
+
 from tests.apiserver.scenes import DEFINITION
-from trimtab.apiserver.api import Api
+from trimtab.apiserver.api import MERGE_PATCH, Api
 from trimtab.apiserver.catalog import Catalog
 from trimtab.apiserver.decoding import Body
 from trimtab.apiserver.definitions import version_rank
 from trimtab.apiserver.requests import Address, DeleteOptions, WriteOptions
+from trimtab.apiserver.seeds import seed
+from trimtab.kube.refusals import Refused
 
 FOR_REAL = WriteOptions(manager="tests")
 DEFINITIONS = ("apiextensions.k8s.io/v1", "customresourcedefinitions")
@@ -64,3 +69,35 @@ def test_versions_are_ordered_as_the_server_prefers_them() -> None:
     names = ["foo1", "v1alpha1", "v10", "v11beta2", "v2", "v10beta3", "v3beta1", "v12alpha1", "foo10"]
     ordered = ["v10", "v2", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v1alpha1", "foo1", "foo10"]
     assert sorted(names, key=version_rank) == ordered
+
+
+def test_objects_survive_a_change_of_the_version_in_which_they_are_kept() -> None:
+    api = Api()
+    seed(api)
+    where = Address(served=api.served(*DEFINITIONS))
+    api.create(where, Body(definition()), FOR_REAL)
+    gadgets = Address(served=api.served("a.example/v1", "gadgets"), namespace="default")
+    body = {"apiVersion": "a.example/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {"title": "t"}}
+    api.create(gadgets, Body(body), FOR_REAL)
+    turned = [{**each, "storage": not each["storage"]} for each in DEFINITION["spec"]["versions"]]
+    one = Address(served=where.served, name="gadgets.a.example")
+    answer = api.patch(one, Body({"spec": {"versions": turned}}, MERGE_PATCH), FOR_REAL)
+    assert msgspec.json.decode(answer.body)["status"]["storedVersions"] == ["v1", "v1beta1"]
+    served = api.served("a.example/v1", "gadgets")
+    assert served.stored_as == "a.example/v1beta1"
+    address = Address(served=served, namespace="default", name="a")
+    assert msgspec.json.decode(api.get(address).body)["spec"] == {"title": "t", "size": 3}
+    api.patch(address, Body({"spec": {"title": "u"}}, MERGE_PATCH), FOR_REAL)
+    entry = api.store.get(served.collection, address.key)
+    assert entry is not None
+    assert entry.api_version == "a.example/v1beta1"
+
+
+def test_a_definition_keeps_at_least_one_version() -> None:
+    api = Api()
+    where = Address(served=api.served(*DEFINITIONS))
+    api.create(where, Body(definition()), FOR_REAL)
+    one = Address(served=where.served, name="gadgets.a.example")
+    with pytest.raises(Refused) as refused:
+        api.patch(one, Body({"spec": {"versions": []}}, MERGE_PATCH), FOR_REAL)
+    assert refused.value.code == 422

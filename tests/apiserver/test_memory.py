@@ -86,6 +86,17 @@ async def test_refusals_are_the_errors_everybody_knows(memory: MemoryCluster) ->
         await memory.update(CONFIG_MAPS, "a", made.object.manifest(), namespace=NS)
 
 
+async def test_depth_beyond_reason_is_refused(memory: MemoryCluster) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(2000):
+        deep = {"a": deep}
+    revisions = (await memory.discover()).preferred("apps", "ControllerRevision")
+    assert revisions is not None
+    body = {"metadata": {"name": "a"}, "revision": 1, "data": deep}
+    with pytest.raises(InvalidObject, match="exceeded max depth"):
+        await memory.create(revisions, body, namespace=NS)
+
+
 async def test_an_unknown_kind_is_not_found(memory: MemoryCluster) -> None:
     unknown = DEPLOYMENTS.__class__(group="x", version="v1", kind="X", plural="xs", namespaced=True)
     with pytest.raises(NotFound):

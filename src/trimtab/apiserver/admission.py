@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.apiserver import pods, services
+from trimtab.apiserver import definitions, pods, services
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import forbidden, not_found
 from trimtab.apiserver.requests import Address
@@ -49,6 +49,8 @@ def admitted(new: Json, served: Served, store: Store, live: Json | None = None) 
             return pods.admitted(new, store)
         case ("", "Service"):
             return services.allocated(new, store, live)
+        case (definitions.GROUP, definitions.KIND) if live is not None:
+            return definitions.with_stored_versions(new)
         case ("", "PersistentVolumeClaim") if live is None:
             return _guarded(new, "kubernetes.io/pvc-protection")
         case ("", "PersistentVolume") if live is None:

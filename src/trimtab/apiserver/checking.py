@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.apiserver.catalog import Served
-from trimtab.apiserver.definitions import CLEANUP
+from trimtab.apiserver.definitions import CLEANUP, GROUP, KIND
 from trimtab.kube import validation
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
 from trimtab.kube.validation.causes import invalid
+from trimtab.kube.validation.definitions import definition
 from trimtab.kube.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
@@ -35,6 +36,8 @@ def update_causes(new: Json, live: Json, served: Served) -> list[Cause]:
         return list(map(_told, validation.update_causes(new, live, served.schema)))
     general = [*_fixed_end(new["metadata"], before), *metadata_update(new["metadata"], before)]
     own = [*_fixed_end(new["metadata"], before), *validation.update_causes(new, live, served.schema)]
+    if (served.group, served.kind) == (GROUP, KIND):
+        own.extend(definition(new))
     return [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
 
 

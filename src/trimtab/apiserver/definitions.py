@@ -115,6 +115,15 @@ def first_status(definition: Json) -> Json:
     return {**definition, "status": status}
 
 
+def with_stored_versions(definition: Json) -> Json:
+    """The definition with every version on record in which objects may have been kept."""
+    status = definition.get("status") or {}
+    known = status.get("storedVersions") or []
+    versions = definition["spec"].get("versions") or ()
+    more = [each["name"] for each in versions if each["storage"] and each["name"] not in known]
+    return {**definition, "status": {**status, "storedVersions": [*known, *more]}} if more else definition
+
+
 def is_established(definition: Mapping[str, Any]) -> bool:
     """Whether the kinds of a definition are served."""
     return _condition(definition, ESTABLISHED).get("status") == "True"

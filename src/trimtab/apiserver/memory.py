@@ -24,7 +24,7 @@ from trimtab.apiserver.routes import check_verb
 from trimtab.apiserver.seeds import seed
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, bookmark_object
-from trimtab.errors import Missing
+from trimtab.errors import Missing, TrimtabError
 from trimtab.kube.cluster import (
     EVERYTHING,
     FOR_REAL,
@@ -46,7 +46,7 @@ from trimtab.kube.cluster import (
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion
 from trimtab.kube.failures import Status, failure
 from trimtab.kube.objects import KubeObject, Page, object_from
-from trimtab.kube.refusals import Refused
+from trimtab.kube.refusals import Refused, bad_request
 from trimtab.tasks.clock import Clock
 
 PAGE = 500
@@ -301,9 +301,15 @@ def _told(
     try:
         yield
     except Refused as refused:
-        subject = " ".join(
-            part
-            for part in (verb, resource.full_kind, "/".join(filter(None, (namespace, name))), subresource)
-            if part
-        )
-        raise failure(subject, msgspec.convert(refused.status(), Status)) from refused
+        raise _failure(refused, verb, resource, namespace, name, subresource) from refused
+    except RecursionError as exc:
+        deep = bad_request("exceeded max depth")
+        raise _failure(deep, verb, resource, namespace, name, subresource) from exc
+
+
+def _failure(refused: Refused, verb: str, resource: Resource, *place: str) -> TrimtabError:
+    """The error that `HttpCluster` would raise for this refusal."""
+    namespace, name, subresource = place
+    parts = (verb, resource.full_kind, "/".join(filter(None, (namespace, name))), subresource)
+    subject = " ".join(part for part in parts if part)
+    return failure(subject, msgspec.convert(refused.status(), Status))

@@ -70,12 +70,15 @@ def converted(manifest: Json, api_version: str, served: Served) -> Json:
 
 
 def _events_from_core(event: Json) -> Json:
-    return {EVENT_FIELDS.get(name, name): value for name, value in event.items()}
+    renamed = {EVENT_FIELDS.get(name, name): value for name, value in event.items()}
+    silent = {name for name in ("reportingController", "reportingInstance") if not renamed.get(name)}
+    return {name: value for name, value in renamed.items() if name not in silent}
 
 
 def _core_from_events(event: Json) -> Json:
     names = {new: old for old, new in EVENT_FIELDS.items()}
-    return {names.get(name, name): value for name, value in event.items()}
+    unsaid = {"reportingComponent": "", "reportingInstance": ""}
+    return {**unsaid, **{names.get(name, name): value for name, value in event.items()}}
 
 
 def _v1_from_v2(autoscaler: Json) -> Json:
