@@ -23,8 +23,6 @@ def every_behaviour(root_ca: str = "") -> tuple[Behaviour, ...]:
     return (
         NODES,
         CLASSES,
-        namespaces_with(root_ca),
-        GARBAGE,
         DEPLOYMENTS,
         REPLICA_SETS,
         STATEFUL_SETS,
@@ -36,4 +34,7 @@ def every_behaviour(root_ca: str = "") -> tuple[Behaviour, ...]:
         VOLUMES,
         SCHEDULER,
         KUBELET,
+        # Whoever counts what is going looks before it is gone.
+        GARBAGE,
+        namespaces_with(root_ca),
     )

@@ -40,6 +40,8 @@ Key: TypeAlias = tuple[str, Name]  # the behaviour's title, and what it is to lo
 OnFailure: TypeAlias = Callable[[str, Name, Exception], None]
 
 _DISCOVERY = "discovery"
+#: one queue for all: what is touched again while it waits is looked at once, after what was touched before it
+_EVERYBODY = ""
 _POLICY = WorkPolicy(concurrency=1, per_tenant=1, rate=Rate(per_second=1e6, burst=1_000_000))
 _log = logging.getLogger(__name__)
 
@@ -75,7 +77,7 @@ class Behaviours:
         self._held: set[Key] = set()  # what sits out after a failure, whoever asks for it
         self._at_work = 0
         self._ran = asyncio.Event()
-        self._workers: KeyedWorkers[Name] = KeyedWorkers(
+        self._workers: KeyedWorkers[Key] = KeyedWorkers(
             self._look, clock=clock, on_failure=self._failed, policy=_POLICY
         )
 
@@ -185,14 +187,15 @@ class Behaviours:
         due = self._clock.monotonic() + max(0.0, after)
         if key not in self._held:
             self._due[key] = min(due, self._due.get(key, due))
-        self._workers.offer(*key, after=after)
+        self._workers.offer(_EVERYBODY, key, after=after)
 
     # -- looking ------------------------------------------------------------------------------------------
 
-    async def _look(self, title: str, name: Name) -> None:
-        self._due.pop((title, name), None)
-        self._held.discard((title, name))
+    async def _look(self, _tenant: str, key: Key) -> None:
+        self._due.pop(key, None)
+        self._held.discard(key)
         self._at_work += 1
+        title, name = key
         try:
             if title == _DISCOVERY:
                 await self._follow_what_is_served()
@@ -202,12 +205,12 @@ class Behaviours:
             self._at_work -= 1
             self._ran.set()
 
-    def _failed(self, title: str, name: Name, error: Exception) -> None:
+    def _failed(self, _tenant: str, key: Key, error: Exception) -> None:
         if not isinstance(error, TrimtabError) or error.retry is Retry.BACKOFF:
-            self._held.add((title, name))
-            self._due.pop((title, name), None)
+            self._held.add(key)
+            self._due.pop(key, None)
         self._ran.set()
-        self._on_failure(title, name, error)
+        self._on_failure(*key, error)
 
     async def _decide_and_perform(self, behaviour: Behaviour, name: Name) -> None:
         now = self._clock.now()
