@@ -311,6 +311,7 @@ def pods() -> Iterator[Step]:
     binding = {"metadata": {"name": "d"}, "target": {"kind": "Node", "name": "n"}}
     yield Step("POST", f"{base}/pods/d/binding", binding)
     yield Step("POST", f"{base}/pods/d/binding", binding)
+    yield Step("POST", f"{base}/bindings", binding)
     yield Step("GET", f"{base}/pods/d")
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})

@@ -9,6 +9,7 @@ from trimtab.apiserver.refusing import conflict
 from trimtab.apiserver.requests import Address
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.times import seconds_text
+from trimtab.kube.validation.causes import part
 
 Json = dict[str, Any]
 SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -25,13 +26,12 @@ def check_within(address: Address) -> None:
 
 def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     """The Pod on the node that a binding names."""
-    if (binding.get("metadata") or {}).get("name") != address.name:
+    if part(binding, "metadata").get("name") != address.name:
         raise bad_request("name in URL does not match name in Binding object")
     taken = pod["spec"].get("nodeName")
     if taken:
         why = f'pod {address.name} is already assigned to node "{taken}"'
         raise conflict("", "pods/binding", address.name, why)
-    target = binding.get("target") or {}
     scheduled = {
         "type": "PodScheduled",
         "status": "True",
@@ -40,4 +40,8 @@ def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     }
     others = [each for each in pod["status"].get("conditions") or () if each["type"] != "PodScheduled"]
     status = {**pod["status"], "conditions": [*others, scheduled]}
-    return {**pod, "spec": {**pod["spec"], "nodeName": target.get("name", "")}, "status": status}
+    return {
+        **pod,
+        "spec": {**pod["spec"], "nodeName": part(binding, "target").get("name", "")},
+        "status": status,
+    }

@@ -66,6 +66,7 @@ from trimtab.kube.defaults import defaulted
 from trimtab.kube.patch import json_patch, merge_patch, not_a_map
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.strategic import strategic_patch
+from trimtab.kube.validation.causes import part
 from trimtab.tasks.clock import Clock, SystemClock
 
 Json = dict[str, Any]
@@ -133,6 +134,10 @@ class Api:
 
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Make a new object, or do something to one through a part of it."""
+        if (address.served.group, address.served.kind) == ("", "Binding"):
+            name = str(part(_object_in(body), "metadata").get("name", ""))
+            pods = self.served("v1", "pods")
+            address = Address(served=pods, namespace=address.namespace, name=name, subresource="binding")
         if address.subresource:
             return self._act(address, body, options)
         read = self._read(body, address, options, named=False)
@@ -155,7 +160,7 @@ class Api:
         given = _object_in(body)
         live = manifest_of(self._entry(address), address.served)
         if address.subresource == "eviction":
-            self._delete(live, address, delete_options({}, given.get("deleteOptions")))
+            self._delete(live, address, delete_options({}, part(given, "deleteOptions")))
         elif address.subresource == "binding":
             new = acts.bound(live, given, address, self.clock.now())
             self.replace(new, live, address, options, ())
