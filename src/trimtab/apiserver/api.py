@@ -6,7 +6,6 @@ here waits. Those who serve it over HTTP or in process, and behaviours, stand on
 
 from __future__ import annotations
 
-import secrets
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -56,6 +55,7 @@ from trimtab.apiserver.requests import (
 from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
+from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
 from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
@@ -74,7 +74,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 LONGEST_PREFIX = 58
 
 
@@ -180,8 +179,7 @@ class Api:
         prefix = metadata.get("generateName")
         if metadata.get("name") or not prefix:
             return manifest
-        end = "".join(secrets.choice(NAME_LETTERS) for _ in range(5))
-        return {**manifest, "metadata": {**metadata, "name": f"{prefix[:LONGEST_PREFIX]}{end}"}}
+        return {**manifest, "metadata": {**metadata, "name": f"{prefix[:LONGEST_PREFIX]}{suffix()}"}}
 
     def _create(
         self,
