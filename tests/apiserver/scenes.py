@@ -41,6 +41,9 @@ def creating() -> Iterator[Step]:
     yield Step("POST", MAPS, config_map("two", namespace="other"))
     yield Step("POST", "/api/v1/namespaces/nowhere/configmaps", config_map("two"))
     yield Step("POST", MAPS, {**config_map("two"), "apiVersion": "v2"})
+    yield Step("POST", MAPS, {**config_map("two"), "kind": "Secret"})
+    yield Step("POST", MAPS, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "two"}})
+    yield Step("POST", MAPS, {"apiVersion": "v1", "kind": "Nothing", "metadata": {"name": "two"}})
     yield Step("POST", MAPS, {"metadata": {"name": "kindless"}})
     yield Step("POST", f"{MAPS}?dryRun=All", config_map("dry"))
     yield Step("POST", f"{MAPS}?dryRun=Some", config_map("dry"))
@@ -308,6 +311,7 @@ def pods() -> Iterator[Step]:
     binding = {"metadata": {"name": "d"}, "target": {"kind": "Node", "name": "n"}}
     yield Step("POST", f"{base}/pods/d/binding", binding)
     yield Step("POST", f"{base}/pods/d/binding", binding)
+    yield Step("POST", f"{base}/bindings", binding)
     yield Step("GET", f"{base}/pods/d")
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})

@@ -9,6 +9,7 @@ from trimtab.apiserver.refusing import conflict
 from trimtab.apiserver.requests import Address
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.times import seconds_text
+from trimtab.kube.validation.causes import part
 
 Json = dict[str, Any]
 SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -25,10 +26,9 @@ def check_within(address: Address) -> None:
 
 def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     """The Pod on the node that a binding names."""
-    if (binding.get("metadata") or {}).get("name") != address.name:
+    if part(binding, "metadata").get("name") != address.name:
         raise bad_request("name in URL does not match name in Binding object")
     _check_bindable(pod, binding, address)
-    target = binding.get("target") or {}
     scheduled = {
         "type": "PodScheduled",
         "status": "True",
@@ -37,12 +37,16 @@ def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     }
     others = [each for each in pod["status"].get("conditions") or () if each["type"] != "PodScheduled"]
     status = {**pod["status"], "conditions": [*others, scheduled]}
-    return {**pod, "spec": {**pod["spec"], "nodeName": target.get("name", "")}, "status": status}
+    return {
+        **pod,
+        "spec": {**pod["spec"], "nodeName": part(binding, "target").get("name", "")},
+        "status": status,
+    }
 
 
 def _check_bindable(pod: Json, binding: Json, address: Address) -> None:
     """Refuse to bind another life of the name, a Pod that is going, or one that has a node."""
-    wanted, uid = binding["metadata"].get("uid"), pod["metadata"]["uid"]
+    wanted, uid = part(binding, "metadata").get("uid"), pod["metadata"]["uid"]
     if wanted and wanted != uid:
         why = (
             f"StorageError: invalid object, Code: 4, Key: /registry/pods/{address.key}, ResourceVersion: 0, "

@@ -6,7 +6,6 @@ here waits. Those who serve it over HTTP or in process, and behaviours, stand on
 
 from __future__ import annotations
 
-import secrets
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -56,6 +55,7 @@ from trimtab.apiserver.requests import (
 from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
+from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
 from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
@@ -66,6 +66,7 @@ from trimtab.kube.defaults import defaulted
 from trimtab.kube.patch import json_patch, merge_patch, not_a_map
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.strategic import strategic_patch
+from trimtab.kube.validation.causes import part
 from trimtab.tasks.clock import Clock, SystemClock
 
 Json = dict[str, Any]
@@ -73,7 +74,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 LONGEST_PREFIX = 58
 
 
@@ -133,6 +133,10 @@ class Api:
 
     def create(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Make a new object, or do something to one through a part of it."""
+        if (address.served.group, address.served.kind) == ("", "Binding"):
+            name = str(part(_object_in(body), "metadata").get("name", ""))
+            pods = self.served("v1", "pods")
+            address = Address(served=pods, namespace=address.namespace, name=name, subresource="binding")
         if address.subresource:
             return self._act(address, body, options)
         read = self._read(body, address, options, named=False)
@@ -155,7 +159,7 @@ class Api:
         given = _object_in(body)
         live = manifest_of(self._entry(address), address.served)
         if address.subresource == "eviction":
-            self._delete(live, address, delete_options({}, given.get("deleteOptions")))
+            self._delete(live, address, delete_options({}, part(given, "deleteOptions")))
         elif address.subresource == "binding":
             new = acts.bound(live, given, address, self.clock.now())
             self.replace(new, live, address, options, ())
@@ -175,8 +179,7 @@ class Api:
         prefix = metadata.get("generateName")
         if metadata.get("name") or not prefix:
             return manifest
-        end = "".join(secrets.choice(NAME_LETTERS) for _ in range(5))
-        return {**manifest, "metadata": {**metadata, "name": f"{prefix[:LONGEST_PREFIX]}{end}"}}
+        return {**manifest, "metadata": {**metadata, "name": f"{prefix[:LONGEST_PREFIX]}{suffix()}"}}
 
     def _create(
         self,

@@ -140,20 +140,29 @@ def _of_the_kind(value: Json, body: Body, address: Address) -> Json:
     if served.custom:
         _check_custom(value, body, address)
     elif (kind and kind != served.kind) or (version and version != served.api_version):
-        told = _no_conversion(kind or served.kind, version or served.api_version, served)
-        number = (version or served.api_version).rpartition("/")[2]
-        who = f"{kind or served.kind} in version {quoted(number)}"
-        raise bad_request(f"{who} cannot be handled as a {served.kind}: {told}")
+        raise _another_kind(value, kind or served.kind, version or served.api_version, served)
     return {**value, "kind": served.kind, "apiVersion": served.api_version}
 
 
-def _no_conversion(kind: str, version: str, served: Served) -> str:
-    """Why an object of this kind cannot become one of the kind that is served."""
+def _another_kind(value: Json, kind: str, version: str, served: Served) -> Refused:
+    """The refusal of an object that is not of the kind that is addressed."""
     group, _, number = version.rpartition("/")
-    if kind == served.kind or (group, number, kind) not in built_in().models:
-        return no_such_kind(kind, version)
+    model = built_in().models.get((group, number, kind))
+    if model and (group, kind) == (served.group, served.kind):
+        told = f"the API version in the data ({version}) does not match the expected API version"
+        return bad_request(f"{told} ({served.api_version})")
+    why = no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
+    return bad_request(f"{kind} in version {quoted(number)} cannot be handled as a {served.kind}: {why}")
+
+
+def _unlike(value: Json, model: str, kind: str, number: str, served: Served) -> str:
+    problem = unreadable({**value, "kind": kind}, built_in().type(model))
     inside = served.group.partition(".")[0] or "core"
-    return f"converting ({number}.{kind}) to ({inside}.{served.kind}): unknown conversion"
+    return (
+        problem.partition(": ")[2]
+        if problem
+        else f"converting ({number}.{kind}) to ({inside}.{served.kind}): unknown conversion"
+    )
 
 
 def _check_custom(value: Json, body: Body, address: Address) -> None:

@@ -6,14 +6,13 @@ container that has nothing else there, unless the Pod or the account asks not to
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from trimtab.apiserver.refusing import forbidden
 from trimtab.apiserver.store import Store
+from trimtab.apiserver.suffixes import suffix
 
 Json = dict[str, Any]
-LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 DEFAULT_SECONDS = 300
 KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -46,7 +45,7 @@ def _with_account(pod: Json, store: Store) -> Json:
 
 
 def _with_token(spec: Json) -> Json:
-    name = f"kube-api-access-{''.join(secrets.choice(LETTERS) for _ in range(5))}"
+    name = f"kube-api-access-{suffix()}"
     mount = {"name": name, "readOnly": True, "mountPath": TOKEN_PATH}
     mounted = {
         field: [_mounting(each, mount) for each in spec[field]]
