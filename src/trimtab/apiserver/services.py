@@ -18,6 +18,7 @@ Json = dict[str, Any]
 SERVICES = ("", "services")
 ADDRESSES = ipaddress.IPv4Network("10.96.0.0/16")
 PORTS = range(30000, 32768)
+DRAWN_PORTS = range(30086, 32768)  # those below are left to whoever asks for one
 EXTERNAL = "ExternalName"
 ON_NODES = ("NodePort", "LoadBalancer")
 FAMILY = ("ipFamilies", "ipFamilyPolicy")
@@ -173,7 +174,7 @@ def _with_health_port(spec: Json, taken: set[int]) -> Json:
 
 def _free_port(taken: set[int]) -> int:
     while True:
-        port = PORTS[secrets.randbelow(len(PORTS))]
+        port = DRAWN_PORTS[secrets.randbelow(len(DRAWN_PORTS))]
         if port not in taken:
             return port
 
