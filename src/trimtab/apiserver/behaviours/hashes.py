@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-_SAFE = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words; pragma: allowlist secret
+#: no vowels, so no words
+_SAFE = "bcdfghjklmnpqrstvwxz2456789"  # pragma: allowlist secret
 _OFFSET, _PRIME = 2166136261, 16777619
 
 
