@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 #: no vowels, so no words
-_SAFE = "bcdfghjklmnpqrstvwxz2456789"  # pragma: allowlist secret
+_SAFE = "bcdfghjklmnpqrstvwxz2456789"
 _OFFSET, _PRIME = 2166136261, 16777619
 
 
