@@ -71,6 +71,11 @@ class Stage:
         """The object's version now."""
         return (await self._found(resource, name)).metadata.resource_version
 
+    async def caught_up(self, resource: Resource) -> None:
+        """Return when what the server keeps in memory is as new as its store: the newest list waits for that."""
+        async for _ in self.cluster.list(resource, namespace=self._in(resource)):
+            pass
+
     async def uid_of(self, resource: Resource, name: str) -> str:
         """The object's uid."""
         return (await self._found(resource, name)).metadata.uid

@@ -249,6 +249,7 @@ def _as_of(version: str, match: VersionMatch | None) -> Any:
         await stage.given(CONFIG_MAPS, config_map("first"))
         first = await stage.version_of(CONFIG_MAPS, "first")
         await stage.given(CONFIG_MAPS, config_map("second"), config_map("third"))
+        await stage.caught_up(CONFIG_MAPS)  # an old version is answered from memory, which lags a little
         for size in (0, 1):
             as_of = AsOf(resource_version=version.replace("first", first), match=match)
             await stage.list(CONFIG_MAPS, as_of=as_of, page_size=size)
