@@ -72,7 +72,7 @@ class Stage:
         return (await self._found(resource, name)).metadata.resource_version
 
     async def caught_up(self, resource: Resource) -> None:
-        """Return when what the server keeps in memory is as new as its store: the newest list waits for that."""
+        """Return when the server's memory is as new as its store: the newest list waits for that."""
         async for _ in self.cluster.list(resource, namespace=self._in(resource)):
             pass
 
