@@ -5,7 +5,7 @@ SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh bench bench-embedded clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test-pythons: setup ## run the tests on every Python we claim and that is here
 
 judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
 	@$(BIN)/python -m scripts.judge_fresh
+
+judge-behaviours: setup ## compare the stories of behaviours with the real controllers, at length
+	@$(BIN)/pytest -m judge
 
 bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE=small only tries it out
 	@$(BIN)/python -m bench.kube --size $(SIZE)

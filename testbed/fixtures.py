@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import secrets
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -86,7 +87,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the one holder of parts of this run."""
+    """Make the one holder of parts of this run.
+
+    A run in the background is started with Ctrl-C ignored, and so would be all that it starts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[PARTS] = Parts()
 
 

@@ -178,13 +178,14 @@ class Handler:
             query["fieldSelector"] = ",".join(filter(None, (query.get("fieldSelector"), selector)))
         options = watch_options(query)
         watch = self._api.watch(address, options)
+        response = web.StreamResponse(headers={"Content-Type": JSON})
+        response.enable_chunked_encoding()
+        seconds = options.timeout or LONGEST_WATCH
         try:
-            response = web.StreamResponse(headers={"Content-Type": JSON})
-            response.enable_chunked_encoding()
-            await response.prepare(request)
-            seconds = options.timeout or LONGEST_WATCH
-            await _told(response, watch, address, form, seconds=seconds, bookmarks=options.bookmarks)
-            await response.write_eof()
+            with suppress(ConnectionResetError):  # whoever watched has gone
+                await response.prepare(request)
+                await _told(response, watch, address, form, seconds=seconds, bookmarks=options.bookmarks)
+                await response.write_eof()
         finally:
             watch.close()
         return response
@@ -216,8 +217,6 @@ async def _told(
                 await response.write(_frame(watch.bookmark(), address, form))
     except Refused as refused:
         await response.write(b'{"type":"ERROR","object":' + msgspec.json.encode(refused.status()) + b"}\n")
-    except ConnectionResetError:
-        return
 
 
 async def _changed(watch: Watch, until: float) -> None:

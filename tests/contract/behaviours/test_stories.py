@@ -128,6 +128,7 @@ async def test_our_behaviours_tell_the_same_story_on_the_real_api_server(
             await played(title, staged(cluster, namespace, RealTime(), real=False))
 
 
+@pytest.mark.judge
 @pytest.mark.parametrize("title", STORIES)
 async def test_the_real_controllers_still_tell_the_recorded_story(
     title: str, control_plane: ControlPlane

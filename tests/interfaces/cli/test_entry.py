@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import pty
 import re
@@ -127,14 +126,7 @@ def test_ctrl_c_ends_the_real_command_quietly(tmp_path: Path) -> None:
     fifo = tmp_path / "config.toml"
     os.mkfifo(fifo)
     command = [TRIMTAB, "--config", str(fifo), "settings"]
-    # Jobs in the background ignore Ctrl-C, and so would the command.
-    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heeding,  # noqa: PLW1509 - no thread of this test holds a lock
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         with fifo.open("w"):  # opens when the command has come as far as reading it
             process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=30)
