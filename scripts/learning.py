@@ -17,10 +17,10 @@ import msgspec
 import yaml
 
 from testbed.controlplane import ControlPlane
-from trimtab.kube.default_rules import RULES
-from trimtab.kube.defaults import defaulted, means_nothing
-from trimtab.kube.kinds import Kinds
-from trimtab.kube.schema import Schema
+from trimtab.kube.schemas.default_rules import RULES
+from trimtab.kube.schemas.defaults import defaulted, means_nothing
+from trimtab.kube.schemas.kinds import Kinds
+from trimtab.kube.schemas.schema import Schema
 
 Json = dict[str, Any]
 # Admission that changes objects, or that wants other objects to exist first.

@@ -19,10 +19,10 @@ import msgspec
 from scripts.learning import WITHOUT_ADMISSION, answer, learned_defaults, manifests, unexplained
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
-from trimtab.kube.kinds import Kinds
+from trimtab.kube.schemas.kinds import Kinds
 
 MANIFESTS = Path(__file__).parents[1] / "tests" / "kube" / "manifests"
-DATA = Path(__file__).parents[1] / "src" / "trimtab" / "kube" / "data"
+DATA = Path(__file__).parents[1] / "src" / "trimtab" / "kube" / "schemas" / "data"
 Json = dict[str, Any]
 
 
@@ -79,7 +79,7 @@ def group_version(group: str, version: str, listed: list[Json], *, preferred: bo
 
 
 def resource(top: Json, listed: list[Json], group: str, version: str) -> Json:
-    """One resource in the words of `trimtab.kube.kinds.Resource`."""
+    """One resource in the words of `trimtab.kube.schemas.kinds.Resource`."""
     below = [each for each in listed if each["name"].startswith(f"{top['name']}/")]
     return {
         "name": top["name"],
@@ -169,7 +169,7 @@ def compact_type(raw: Json, shape: Json | None) -> Json:
 
 
 def go_field(field: Mapping[str, Any]) -> str:
-    """Flags and type in the form that `trimtab.kube.schema` reads."""
+    """Flags and type in the form that `trimtab.kube.schemas.schema` reads."""
     flags = (("p", "pointer"), ("o", "omitempty"), ("z", "omitzero"))
     letters = "".join(letter for letter, said in flags if field.get(said))
     return f"{letters} {field.get('inline', '')} {field['type']}"

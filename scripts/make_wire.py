@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.builds import Builder
-from trimtab.kube.kinds import built_in
+from trimtab.kube.schemas.kinds import built_in
 
 DATA = Path(__file__).parents[1] / "src" / "trimtab" / "apiserver" / "data" / "wire.json.z"
 META, SCHEMAS = (

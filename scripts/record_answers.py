@@ -19,7 +19,7 @@ from scripts.refusals import (
     update_refusals,
 )
 from testbed.controlplane import ControlPlane
-from trimtab.kube.kinds import Kinds, built_in
+from trimtab.kube.schemas.kinds import Kinds, built_in
 
 TESTS = Path(__file__).parents[1] / "tests" / "kube"
 RECORDED = TESTS / "recorded"

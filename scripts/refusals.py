@@ -15,7 +15,7 @@ import yaml
 from scripts.learning import path_of
 from testbed.controlplane import ControlPlane
 from testbed.problems import PartFailed
-from trimtab.kube.kinds import built_in
+from trimtab.kube.schemas.kinds import built_in
 
 GADGETS = "/apis/example.com/v1/namespaces/default/gadgets"
 WRONG = Path(__file__).parents[1] / "tests" / "kube" / "wrong"

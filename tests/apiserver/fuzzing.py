@@ -27,7 +27,7 @@ from tests.apiserver.bad_requests import (
     YAML,
     Request,
 )
-from trimtab.kube.kinds import built_in
+from trimtab.kube.schemas.kinds import built_in
 
 MANIFESTS = Path(__file__).parents[1] / "kube" / "manifests"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "LINK")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scripts.learning import manifests, path_of
 from testbed.controlplane import ControlPlane
 from trimtab.apiserver.protobuf import MAGIC, BadProtobuf, manifest_from, shapes
-from trimtab.kube.kinds import built_in
+from trimtab.kube.schemas.kinds import built_in
 
 MANIFESTS = Path(__file__).parents[1] / "kube" / "manifests"
 PROTOBUF = "application/vnd.kubernetes.protobuf"

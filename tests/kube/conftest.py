@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kube.samples import Sample, prepare, samples
+from tests.kube.merging.samples import Sample, prepare, samples
 from tests.kube.servers import Server
 from tests.kube.world import connect_to
 

@@ -8,8 +8,8 @@ from typing import Any
 from trimtab.apiserver.refusing import conflict
 from trimtab.apiserver.requests import Address
 from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.schemas.validation.causes import part
 from trimtab.kube.times import seconds_text
-from trimtab.kube.validation.causes import part
 
 Json = dict[str, Any]
 SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

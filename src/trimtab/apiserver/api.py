@@ -61,12 +61,12 @@ from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_sto
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
 from trimtab.kube import gotext
-from trimtab.kube.apply import applied, created, settled, updated
-from trimtab.kube.defaults import defaulted
-from trimtab.kube.patch import json_patch, merge_patch, not_a_map
+from trimtab.kube.merging.apply import applied, created, settled, updated
+from trimtab.kube.merging.patch import json_patch, merge_patch, not_a_map
+from trimtab.kube.merging.strategic import strategic_patch
 from trimtab.kube.refusals import Refused, bad_request
-from trimtab.kube.strategic import strategic_patch
-from trimtab.kube.validation.causes import part
+from trimtab.kube.schemas.defaults import defaulted
+from trimtab.kube.schemas.validation.causes import part
 from trimtab.tasks.clock import Clock, SystemClock
 
 Json = dict[str, Any]

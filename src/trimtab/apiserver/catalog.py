@@ -13,10 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.apiserver.store import Collection
-from trimtab.kube.defaults import EMPTY
-from trimtab.kube.kinds import Resource as Known
-from trimtab.kube.kinds import Subresource, built_in
-from trimtab.kube.schema import ANYTHING, MICRO_TIME, TIME, Schema
+from trimtab.kube.schemas.defaults import EMPTY
+from trimtab.kube.schemas.kinds import Resource as Known
+from trimtab.kube.schemas.kinds import Subresource, built_in
+from trimtab.kube.schemas.schema import ANYTHING, MICRO_TIME, TIME, Schema
 
 # Kinds that two groups show: the objects are kept where the second one says.
 SHARED: Mapping[Collection, tuple[Collection, str]] = {

@@ -7,12 +7,12 @@ from typing import Any
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.definitions import CLEANUP, GROUP, KIND
-from trimtab.kube import validation
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
-from trimtab.kube.validation.causes import invalid
-from trimtab.kube.validation.definitions import definition
-from trimtab.kube.validation.metadata import IMMUTABLE, metadata_update
+from trimtab.kube.schemas import validation
+from trimtab.kube.schemas.validation.causes import invalid
+from trimtab.kube.schemas.validation.definitions import definition
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
 WHOLE = "[]"  # how the server names the object as a whole

@@ -15,12 +15,12 @@ from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
-from trimtab.kube.decoding import unreadable
 from trimtab.kube.gotext import quoted, to_json
-from trimtab.kube.kinds import built_in
-from trimtab.kube.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.refusals import Cause, Refused, bad_request
-from trimtab.kube.schema import OBJECT_META
+from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.kinds import built_in
+from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
+from trimtab.kube.schemas.schema import OBJECT_META
 
 Json = dict[str, Any]
 NO_KIND = "couldn't get version/kind; json parse error: "

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.apiserver.catalog import ScalePaths, Served
-from trimtab.kube.kinds import Subresource, built_in
-from trimtab.kube.schema import crd_schema
+from trimtab.kube.schemas.kinds import Subresource, built_in
+from trimtab.kube.schemas.schema import crd_schema
 from trimtab.kube.times import seconds_text
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.definitions import version_rank
 from trimtab.apiserver.openapi import document
 from trimtab.kube.discovery import Discovery, Resource
-from trimtab.kube.kinds import Subresource, built_in
+from trimtab.kube.schemas.kinds import Subresource, built_in
 
 Json = dict[str, Any]
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

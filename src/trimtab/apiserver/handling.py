@@ -31,7 +31,7 @@ from trimtab.apiserver.requests import (
 from trimtab.apiserver.routes import NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
-from trimtab.kube.managers import manager_name
+from trimtab.kube.merging.managers import manager_name
 from trimtab.kube.refusals import Refused, bad_request
 
 logger = logging.getLogger(__name__)

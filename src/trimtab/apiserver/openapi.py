@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trimtab.apiserver.catalog import Served
-from trimtab.kube.kinds import built_in, descriptions
-from trimtab.kube.schema import OBJECT_META
+from trimtab.kube.schemas.kinds import built_in, descriptions
+from trimtab.kube.schemas.schema import OBJECT_META
 
 Json = dict[str, Any]
 OURS = ("x-go", "x-default", "x-go-struct")  # what our data adds to the server's words

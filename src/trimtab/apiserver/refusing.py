@@ -1,7 +1,7 @@
 """The server's refusals, in its own words. Pure.
 
-What is wrong with an object's fields is said by `trimtab.kube.validation`; here is what is wrong with a
-request.
+What is wrong with an object's fields is said by `trimtab.kube.schemas.validation`; here is what is wrong
+with a request.
 """
 
 from __future__ import annotations

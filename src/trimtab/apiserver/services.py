@@ -12,7 +12,7 @@ from typing import Any
 
 from trimtab.apiserver.store import Store
 from trimtab.kube.refusals import Cause
-from trimtab.kube.validation.causes import shown
+from trimtab.kube.schemas.validation.causes import shown
 
 Json = dict[str, Any]
 SERVICES = ("", "services")

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.requests import Address
-from trimtab.kube.apply import Target
-from trimtab.kube.fields import EMPTY, FieldSet, path
-from trimtab.kube.typed import same
+from trimtab.kube.merging.apply import Target
+from trimtab.kube.merging.fields import EMPTY, FieldSet, path
+from trimtab.kube.merging.typed import same
 
 Json = dict[str, Any]
 

@@ -21,12 +21,12 @@ from trimtab.apiserver.strategies import (
     through_status,
     with_counter,
 )
-from trimtab.kube.apply import created as with_first_owners
-from trimtab.kube.apply import updated as with_owners
-from trimtab.kube.creation import created, resets_status
-from trimtab.kube.defaults import defaulted
 from trimtab.kube.gotext import quoted
+from trimtab.kube.merging.apply import created as with_first_owners
+from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
+from trimtab.kube.schemas.creation import created, resets_status
+from trimtab.kube.schemas.defaults import defaulted
 
 Json = dict[str, Any]
 SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")

@@ -1,0 +1,67 @@
+"""Live objects as the engine remembers them, and the view of them that its other parts are given. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from trimtab.engine.health import Health
+from trimtab.engine.marks import Mark
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
+
+
+class Owner(Struct, frozen=True, gc=False):
+    """One owner of an object; `uid` is empty where it is inferred by name."""
+
+    uid: str
+    key: ResourceKey
+
+
+class Live(Struct, frozen=True, kw_only=True, gc=False):
+    """What is kept of one object: identity and a few facts.
+
+    `digest` stands for the state that somebody decided: status, resourceVersion, managedFields and their like
+    are left out, so it is unmoved by status traffic. It is empty for objects whose manifest is not kept.
+    """
+
+    key: ResourceKey
+    api_version: str
+    uid: str
+    resource_version: str
+    created: str = ""
+    deleting: bool = False
+    finalizers: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    mark: Mark | None = None
+    health: Health | None = None
+    digest: bytes = b""
+
+
+class Change(Struct, frozen=True):
+    """What happened to one object: it came (no `before`), changed, or went (no `after`)."""
+
+    key: ResourceKey
+    before: Live | None
+    after: Live | None
+
+
+class LiveView(Protocol):
+    """What the rest of the engine may ask of live state; every answer is of one moment, without awaiting."""
+
+    def get(self, key: ResourceKey) -> Live | None:
+        """The object, as far as it is known."""
+
+    def manifest(self, key: ResourceKey) -> Manifest | None:
+        """The whole object, if it is kept: tracked roots and CRDs are."""
+
+    def managed(self, mark: Mark) -> tuple[Live, ...]:
+        """The roots that carry this mark, in the order of their keys."""
+
+    def knows(self, group: str, kind: str, namespace: str) -> bool:
+        """Whether an object of this kind that is absent here is absent in the cluster, too."""
+
+    def subscribe(self, told: Callable[[Change], None]) -> Callable[[], None]:
+        """Be told every change, in order, without awaiting; the answer ends it."""

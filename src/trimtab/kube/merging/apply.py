@@ -1,0 +1,443 @@
+"""Server-side apply, and who owns what after any other write.
+
+    applied(live, config, ...)   the object that an apply makes of the live one, or a refusal
+    updated(live, new, ...)      the object that a create, update or patch stores, with its owners
+    settled(live, new)           the live object, if nothing but the times of owners has changed
+
+Objects are as the API server holds them: defaults filled in, nothing kept that its kind cannot hold. What
+`applied` returns must still go through the same (merging can leave a null where everything was taken out).
+Pure: `now` is an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.kube import gotext
+from trimtab.kube.merging.fields import EMPTY, FieldSet, path, shown
+from trimtab.kube.merging.managers import (
+    APPLY,
+    UPDATE,
+    BadManagedFields,
+    Entry,
+    Owners,
+    capped,
+    is_reset,
+    owners_of,
+    written,
+    written_time,
+)
+from trimtab.kube.merging.shapes import Shape
+from trimtab.kube.merging.typed import (
+    Comparison,
+    Problem,
+    compared,
+    merged,
+    problems,
+    reconciled,
+    same,
+    set_of,
+    with_named,
+    without,
+)
+from trimtab.kube.refusals import ApplyConflict, Cause, Refused, bad_request, internal_error
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+LARGEST_ANNOTATIONS = 256 * 1024
+BEFORE_FIRST_APPLY = "before-first-apply"
+KUBECTL = "kubectl"
+CONFLICT = "FieldManagerConflict"
+UNOWNED = FieldSet.of(
+    path("apiVersion"),
+    path("kind"),
+    path("metadata"),
+    *(
+        path("metadata", name)
+        for name in (
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        )
+    ),
+)
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """What is written to: a kind in one version, or a subresource of it."""
+
+    shape: Shape
+    api_version: str
+    kind: str
+    subresource: str = ""
+    #: fields that this endpoint leaves alone: nobody comes to own them through it
+    reset: FieldSet = EMPTY
+    #: an object of the kind with nothing set, as the server holds it: the structs that are never absent
+    blank: Mapping[str, Any] = {}
+    #: the API versions that are known; owners in another one are forgotten. None: all are
+    served: frozenset[str] | None = None
+
+
+class _Conflicts(Exception):
+    """Fields of others that would change, by owner."""
+
+    def __init__(self, fields: Mapping[str, FieldSet]) -> None:
+        super().__init__()
+        self.fields = fields
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def updated(
+    live: Mapping[str, Any], new: Mapping[str, Any], target: Target, *, manager: str, now: datetime
+) -> dict[str, Any]:
+    """The new object with its owners: whoever wrote owns what has changed, and nobody else does any more.
+
+    A live object without a uid is none: use `created`.
+    """
+    bare, before = _bare(new), _bare(live)
+    owners = _owners_to_start_with(live, new, target)
+    exists = bool(_metadata(live).get("uid"))
+    if not owners and exists:
+        return bare  # owners are recorded from the beginning, or from the first apply on
+    if any(_problems(each, target) for each in (before, bare)):
+        return bare
+    return _with_owners(bare, capped(_after_update(before, bare, owners, target, manager, now)))
+
+
+def created(new: Mapping[str, Any], target: Target, *, manager: str, now: datetime) -> dict[str, Any]:
+    """The new object with its owners, where there was none."""
+    return updated(target.blank, new, target, manager=manager, now=now)
+
+
+def settled(live: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The live object if the new one differs in nothing but the times of its owners; else the new one."""
+    timeless = [_without_times(each) for each in (live, new)]
+    return dict(live if same(*timeless) else new)
+
+
+def _without_times(value: Mapping[str, Any]) -> dict[str, Any]:
+    managed = _metadata(value).get("managedFields", [])
+    lines = [{name: part for name, part in line.items() if name != "time"} for line in managed]
+    return {**value, "metadata": {**_metadata(value), "managedFields": lines}}
+
+
+def _owners_to_start_with(live: Mapping[str, Any], new: Mapping[str, Any], target: Target) -> Owners:
+    """The owners that the request states, or else those of the live object."""
+    stated = _metadata(new).get("managedFields")
+    if not target.subresource:
+        if is_reset(stated):
+            return {}
+        owners = _readable(stated)
+        if owners:
+            return owners
+    return _readable(_metadata(live).get("managedFields"))
+
+
+def _readable(managed: Any) -> Owners:
+    try:
+        return owners_of(managed)
+    except BadManagedFields:
+        return {}
+
+
+def _after_update(
+    live: Mapping[str, Any],
+    new: Mapping[str, Any],
+    owners: Owners,
+    target: Target,
+    manager: str,
+    now: datetime,
+) -> Owners:
+    owners = _current(owners, target)
+    comparison = _compared(live, new, target)
+    owners = _less(owners, comparison)
+    taken = comparison.changed - UNOWNED
+    if taken.is_empty:
+        return owners
+    entry = Entry(
+        manager=manager,
+        operation=UPDATE,
+        api_version=target.api_version,
+        subresource=target.subresource,
+        time=written_time(now),
+    )
+    before = owners.get(entry.identity, entry)
+    return {**owners, entry.identity: entry.owning(taken | before.fields)}
+
+
+def _current(owners: Owners, target: Target) -> Owners:
+    """The owners under today's schema, in API versions that are still known."""
+    return {
+        identity: entry.owning(reconciled(entry.fields, target.shape))
+        for identity, entry in owners.items()
+        if target.served is None or entry.api_version in target.served
+    }
+
+
+def _compared(live: Mapping[str, Any], new: Mapping[str, Any], target: Target) -> Comparison:
+    return compared(live, new, target.shape).outside(target.reset)
+
+
+def _less(owners: Owners, comparison: Comparison, *, sparing: str = "") -> Owners:
+    """The owners after others' fields were changed or removed; `sparing` keeps what it has."""
+    gone = comparison.changed | comparison.removed
+    left = {
+        identity: entry if identity == sparing else entry.owning(entry.fields - gone)
+        for identity, entry in owners.items()
+    }
+    return {identity: entry for identity, entry in left.items() if not entry.fields.is_empty}
+
+
+# -- applying -----------------------------------------------------------------------------------------------
+
+
+def applied(
+    live: Mapping[str, Any] | None,
+    config: Mapping[str, Any],
+    target: Target,
+    *,
+    manager: str,
+    force: bool = False,
+    now: datetime,
+) -> dict[str, Any]:
+    """The object after the manager has applied a configuration; `live` is None if there is no object yet."""
+    _check_type(config, target)
+    old = dict(live) if live is not None else dict(target.blank)
+    owners = _recorded(old)
+    bare = _bare(old)
+    if not owners and live is not None:
+        _check_live(bare, target)
+        owners = capped(_after_update(target.blank, bare, {}, target, BEFORE_FIRST_APPLY, now))
+    _check_config(config, target)
+    _check_live(bare, target)
+    entry = _applier(manager, target)
+    try:
+        new, owners = _merged(bare, config, owners, target, entry=entry, force=force, now=now)
+    except _Conflicts as exc:
+        unexpected = _unexpected(exc.fields, bare, target, manager)
+        if unexpected:
+            raise _conflict(unexpected, owners) from None
+        new, owners = _merged(bare, config, owners, target, entry=entry, force=True, now=now)
+    return _with_owners(_with_last_applied(new, config, manager), owners)
+
+
+def _applier(manager: str, target: Target) -> Entry:
+    return Entry(
+        manager=manager, operation=APPLY, api_version=target.api_version, subresource=target.subresource
+    )
+
+
+def _merged(
+    live: dict[str, Any],
+    config: Mapping[str, Any],
+    owners: Owners,
+    target: Target,
+    *,
+    entry: Entry,
+    force: bool,
+    now: datetime,
+) -> tuple[dict[str, Any], Owners]:
+    """The merged object and its owners; raises if others own what would change."""
+    me = entry.identity
+    owners = _current(owners, target)
+    last = owners.get(me)
+    wanted = set_of(config, target.shape).outside(target.reset)
+    owners[me] = entry.owning(wanted)
+    new = merged(live, dict(config), target.shape)
+    new = _pruned(new, owners, last, wanted, target.shape)
+    comparison = _compared(live, new, target)
+    conflicts = _taken_from_others(owners, comparison, me)
+    if conflicts and not force:
+        raise _Conflicts(conflicts)
+    changed = not same(live, new)
+    time = written_time(now) if changed else last.time if last else ""
+    owners = _less(owners, comparison, sparing=me)
+    return (new if changed else live), _stripped(owners, me, time)
+
+
+def _stripped(owners: Owners, me: str, time: str) -> Owners:
+    """The owners, less what nobody owns of mine; the last write of mine was at this time."""
+    if me not in owners:
+        return owners
+    mine = msgspec.structs.replace(owners[me], fields=owners[me].fields - UNOWNED, time=time)
+    others = {identity: entry for identity, entry in owners.items() if identity != me}
+    return others if mine.fields.is_empty else {**others, me: mine}
+
+
+def _taken_from_others(owners: Owners, comparison: Comparison, me: str) -> dict[str, FieldSet]:
+    shared = {
+        identity: entry.fields & comparison.changed for identity, entry in owners.items() if identity != me
+    }
+    return {identity: fields for identity, fields in shared.items() if not fields.is_empty}
+
+
+def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, shape: Shape) -> Any:
+    """The merged object less what was applied last time, is not now, and nobody else owns."""
+    if last is None or (last.fields - wanted).is_empty:
+        return new  # nothing is given up
+    everything = with_named(set_of(new, shape), shape)
+    formerly = with_named(last.fields, shape)
+    rest = without(new, formerly, shape)
+    # Structs vanish with their last field, so parents of what somebody owns are put back first ...
+    owned = EMPTY
+    for entry in owners.values():
+        owned |= entry.fields
+    kept = with_named(set_of(rest, shape), shape) | with_named(owned, shape)
+    rest = without(new, everything - kept, shape)
+    # ... and then everything that was not ours to remove.
+    gone = (everything - with_named(set_of(rest, shape), shape)) & formerly
+    return without(new, gone, shape)
+
+
+# -- refusing -----------------------------------------------------------------------------------------------
+
+
+def _check_type(config: Mapping[str, Any], target: Target) -> None:
+    version, kind = config.get("apiVersion", ""), config.get("kind", "")
+    if (version, kind) != (target.api_version, target.kind):
+        raise bad_request(f"invalid object type: {_spoken_type(version, kind)}")
+
+
+def _spoken_type(version: str, kind: str) -> str:
+    group, _, number = version.rpartition("/")
+    return f"{group}/{number}, Kind={kind}"
+
+
+def _recorded(live: Mapping[str, Any]) -> Owners:
+    try:
+        return owners_of(_metadata(live).get("managedFields"))
+    except BadManagedFields as exc:
+        raise internal_error(f"failed to decode managed fields: {exc}") from exc
+
+
+def _check_config(config: Mapping[str, Any], target: Target) -> None:
+    if _metadata(config).get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    found = list(problems(config, target.shape))
+    if found:
+        raise _untypable("patch", config, found)
+
+
+def _check_live(live: Mapping[str, Any], target: Target) -> None:
+    found = _problems(live, target)
+    if found:
+        raise _untypable("live", live, found)
+
+
+def _problems(value: Mapping[str, Any], target: Target) -> list[Problem]:
+    return list(problems(value, target.shape, duplicates=True))
+
+
+def _untypable(which: str, value: Mapping[str, Any], found: list[Problem]) -> Refused:
+    metadata = _metadata(value)
+    name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    kind = _spoken_type(value.get("apiVersion", ""), value.get("kind", ""))
+    told = str(found[0]) if len(found) == 1 else "\n  ".join(["errors:", *map(str, found)])
+    return internal_error(f"failed to create typed {which} object ({name}; {kind}): {told}")
+
+
+def _conflict(conflicts: Mapping[str, FieldSet], owners: Owners) -> ApplyConflict:
+    pairs = [
+        (owners[identity], each) for identity in sorted(conflicts) for each in conflicts[identity].paths()
+    ]
+    causes = [
+        Cause(reason="FieldManagerConflict", message=f"conflict with {owner.spoken}", field=shown(each))
+        for owner, each in pairs
+    ]
+    if len(causes) == 1:
+        told = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+        return ApplyConflict(told, causes)
+    lines: list[str] = []
+    for identity in sorted(conflicts):
+        lines.append(f"conflicts with {owners[identity].spoken}:")
+        lines.extend(f"- {shown(each)}" for each in conflicts[identity].paths())
+    return ApplyConflict(f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines), causes)
+
+
+# -- coming from client-side apply --------------------------------------------------------------------------
+
+
+def _unexpected(
+    conflicts: Mapping[str, FieldSet], live: Mapping[str, Any], target: Target, manager: str
+) -> dict[str, FieldSet]:
+    """The conflicts, less what kubectl itself wrote in its client-side days."""
+    allowed = _last_applied_fields(live, target) if manager == KUBECTL else EMPTY
+    left = {identity: fields - allowed for identity, fields in conflicts.items()}
+    return {identity: fields for identity, fields in left.items() if not fields.is_empty}
+
+
+def _last_applied_fields(live: Mapping[str, Any], target: Target) -> FieldSet:
+    """The fields that client-side apply wrote last and that are still so; none if that cannot be told."""
+    text = _annotations(live).get(LAST_APPLIED)
+    try:
+        config = msgspec.json.decode(text) if text else None
+    except msgspec.DecodeError:
+        return EMPTY
+    if not isinstance(config, dict) or config.get("apiVersion") != target.api_version:
+        return EMPTY
+    if any(problem for each in (config, live) for problem in problems(each, target.shape)):
+        return EMPTY
+    comparison = compared(config, live, target.shape)
+    return set_of(config, target.shape) - comparison.changed - comparison.removed
+
+
+def _with_last_applied(new: dict[str, Any], config: Mapping[str, Any], manager: str) -> dict[str, Any]:
+    """The object with kubectl's annotation brought up to date, if it carries one."""
+    annotations = _annotations(new)
+    if manager != KUBECTL or not annotations.get(LAST_APPLIED):
+        return new
+    annotations = {**annotations, LAST_APPLIED: gotext.to_json(_without_annotation(config)) + "\n"}
+    if (
+        sum(len(name.encode()) + len(text.encode()) for name, text in annotations.items())
+        > LARGEST_ANNOTATIONS
+    ):
+        del annotations[LAST_APPLIED]
+    return {**new, "metadata": {**new["metadata"], "annotations": annotations}}
+
+
+def _without_annotation(config: Mapping[str, Any]) -> dict[str, Any]:
+    if LAST_APPLIED not in _annotations(config):
+        return dict(config)
+    left = {name: text for name, text in _annotations(config).items() if name != LAST_APPLIED}
+    return {**config, "metadata": {**config["metadata"], "annotations": left}}
+
+
+def _annotations(value: Mapping[str, Any]) -> dict[str, Any]:
+    annotations = _metadata(value).get("annotations")
+    return annotations if isinstance(annotations, dict) else {}
+
+
+# -- metadata -----------------------------------------------------------------------------------------------
+
+
+def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The metadata, if there is any worth the name."""
+    metadata = value.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _bare(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without its owners."""
+    if "managedFields" not in _metadata(value):
+        return dict(value)
+    metadata = {name: part for name, part in _metadata(value).items() if name != "managedFields"}
+    return {**value, "metadata": metadata}
+
+
+def _with_owners(value: dict[str, Any], owners: Owners) -> dict[str, Any]:
+    """The object with these owners recorded."""
+    if not owners:
+        return value
+    return {**value, "metadata": {**_metadata(value), "managedFields": written(owners)}}

@@ -1,0 +1,188 @@
+"""An object as it is kept right after its creation: defaulted, its status reset, the server's own fields set.
+
+Identity and time come as arguments. Left to whoever stores objects: resourceVersion, managedFields, and what
+is allocated from a pool (addresses and node ports of Services). Admission is not here either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from trimtab.kube.quantity import parse_quantity
+from trimtab.kube.schemas.defaults import defaulted
+from trimtab.kube.schemas.schema import Schema
+from trimtab.kube.times import seconds_text
+
+Json = dict[str, Any]
+UID_LABEL = "batch.kubernetes.io/controller-uid"
+SERVER_SET = frozenset(
+    {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}
+)
+
+
+def created(
+    manifest: Mapping[str, Any],
+    schema: Schema,
+    *,
+    uid: str,
+    now: datetime,
+    resets_status: bool = True,
+    counts_generation: bool = True,
+) -> Json:
+    """The object that a create of `manifest` leaves, with this uid at this time."""
+    sent = {name: value for name, value in manifest.items() if name != "status" or not resets_status}
+    metadata = {
+        name: value for name, value in (manifest.get("metadata") or {}).items() if name not in SERVER_SET
+    }
+    metadata |= {"uid": uid, "creationTimestamp": seconds_text(now)}
+    if counts_generation:
+        metadata["generation"] = 1
+    kept = defaulted({**sent, "metadata": metadata}, schema)
+    prepare = PREPARED.get(schema.model)
+    return prepare(kept) if prepare is not None else kept
+
+
+def resets_status(kind: str, *, has_status_subresource: bool) -> bool:
+    """Whether a status that comes with a create is dropped: where it can be set apart, but for nodes."""
+    return has_status_subresource and kind != "Node"
+
+
+# -- what single kinds do --------------------------------------------------------------------------------
+
+
+def _namespace(kept: Json) -> Json:
+    """The server itself must agree to a namespace's end, for what is in it."""
+    finalizers = kept["spec"].get("finalizers") or []
+    more = [] if "kubernetes" in finalizers else ["kubernetes"]
+    return {**kept, "spec": {**kept["spec"], "finalizers": [*finalizers, *more]}}
+
+
+def _pod(kept: Json) -> Json:
+    spec = kept["spec"]
+    status = {**kept["status"], "phase": "Pending", "qosClass": quality_of_service(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [_held_back(kept["metadata"]["creationTimestamp"])]
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec = {**spec, "terminationGracePeriodSeconds": 1}
+    return {**kept, "spec": spec, "status": status}
+
+
+def _held_back(since: str) -> Json:
+    """The condition of a pod that is not to be scheduled yet."""
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+
+
+def _service_account(kept: Json) -> Json:
+    """Of the secrets of an account only the names are kept."""
+    if not kept.get("secrets"):
+        return kept
+    return {
+        **kept,
+        "secrets": [{"name": each["name"]} if each.get("name") else {} for each in kept["secrets"]],
+    }
+
+
+def quality_of_service(spec: Mapping[str, Any]) -> str:
+    """How safe a pod's resources are: Guaranteed, Burstable or BestEffort."""
+    whole = spec.get("resources")
+    asking = (
+        [whole]
+        if whole
+        else [
+            each.get("resources") or {}
+            for each in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+        ]
+    )
+    amounts = [_positive(each, side) for each in asking for side in ("limits", "requests")]
+    if not any(amounts):
+        return "BestEffort"
+    return "Guaranteed" if all(_is_guaranteed(each) for each in asking) else "Burstable"
+
+
+def _positive(resources: Mapping[str, Any], side: str) -> dict[str, int]:
+    wanted = resources.get(side) or {}
+    amounts = {name: parse_quantity(wanted[name]).nanos for name in ("cpu", "memory") if name in wanted}
+    return {name: amount for name, amount in amounts.items() if amount > 0}
+
+
+def _is_guaranteed(resources: Mapping[str, Any]) -> bool:
+    limits, requests = _positive(resources, "limits"), _positive(resources, "requests")
+    return len(limits) == 2 and requests == limits
+
+
+def _claim(kept: Json) -> Json:
+    """`dataSource` and `dataSourceRef` say the same, whichever was given."""
+    spec = kept["spec"]
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old and not new:
+        return {**kept, "spec": {**spec, "dataSourceRef": old}}
+    if new and not old and not new.get("namespace"):
+        return {**kept, "spec": {**spec, "dataSource": new}}
+    return kept
+
+
+def _volume(kept: Json) -> Json:
+    since = {"lastPhaseTransitionTime": kept["metadata"]["creationTimestamp"]}
+    return {**kept, "status": {**kept["status"], **since}}
+
+
+def _daemon_set(kept: Json) -> Json:
+    """A counter of old, still shown as an annotation."""
+    metadata = kept["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), "deprecated.daemonset.template.generation": "1"}
+    return {**kept, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _job(kept: Json) -> Json:
+    """A Job selects its pods by its own uid, unless a selector of one's own was asked for."""
+    metadata, spec = kept["metadata"], kept["spec"]
+    if spec.get("manualSelector"):
+        return kept
+    named = dict.fromkeys(("batch.kubernetes.io/job-name", "job-name"), metadata.get("name", ""))
+    numbered = dict.fromkeys((UID_LABEL, "controller-uid"), metadata["uid"])
+    template = spec["template"]
+    own = template["metadata"].get("labels") or {}
+    labels = {**named, **numbered, **own}
+    if metadata.get("labels", own) == own:  # those of the template, taken over for want of others
+        metadata = {**metadata, "labels": labels}
+    selector = spec.get("selector") or {}
+    matched = {UID_LABEL: metadata["uid"], **(selector.get("matchLabels") or {})}
+    inner = {**template, "metadata": {**template["metadata"], "labels": labels}}
+    chosen = {**spec, "selector": {**selector, "matchLabels": matched}, "template": inner}
+    return {**kept, "metadata": metadata, "spec": chosen}
+
+
+def _api_service(kept: Json) -> Json:
+    """What the server serves itself is available from the first moment."""
+    if kept["spec"].get("service"):
+        return kept
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": kept["metadata"]["creationTimestamp"],
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {**kept, "status": {"conditions": [available]}}
+
+
+_CORE = "io.k8s.api.core.v1."
+PREPARED: Mapping[str, Callable[[Json], Json]] = {
+    f"{_CORE}Namespace": _namespace,
+    f"{_CORE}PersistentVolume": _volume,
+    f"{_CORE}PersistentVolumeClaim": _claim,
+    f"{_CORE}Pod": _pod,
+    f"{_CORE}ServiceAccount": _service_account,
+    "io.k8s.api.apps.v1.DaemonSet": _daemon_set,
+    "io.k8s.api.batch.v1.Job": _job,
+    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": _api_service,
+}

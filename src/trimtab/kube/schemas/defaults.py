@@ -1,0 +1,175 @@
+"""What the server fills in: an object as sent → the object as the server would keep it.
+
+Three things happen to a built-in kind, in this order, at every level. It is read: nulls and empty values that
+the server cannot tell from "not given" go away. Defaults are set: the conditional ones by the small functions
+of `default_rules`, the unconditional ones from the data on the schema. It is written: quantities and times in
+their canonical form, fields that are always written with their empty value. A custom resource gets the
+defaults of its schema, and its nulls are treated as the server treats them.
+
+What admission does afterwards (service accounts, tolerations, storage classes, priorities) and what a kind's
+storage sets on creation (status, allocated addresses, generation) is not defaulting and not here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.kube.quantity import BadQuantity, parse_quantity
+from trimtab.kube.schemas.default_rules import RULES, SWITCHED_OFF
+from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schema
+from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
+
+RESOURCE_LIST = "v1.ResourceList"  # amounts of resources, which the server keeps to thousandths
+EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+
+
+def defaulted(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """The manifest as the server would keep it; the given one is left as it is."""
+    if schema.model:
+        return _struct(manifest, schema)
+    whole = {name: value for name, value in manifest.items() if name != "metadata"}
+    filled = _custom(whole, schema)
+    meta = schema.child("metadata")
+    if "metadata" in manifest and meta is not None:
+        filled["metadata"] = _value(manifest["metadata"], meta)
+    return {name: filled[name] for name in (*manifest, *filled) if name in filled}
+
+
+# -- built-in kinds --------------------------------------------------------------------------------------
+
+
+def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """One struct: read, defaulted, written."""
+    off = SWITCHED_OFF.get(schema.model, ())
+    read = {
+        name: value
+        for name, value in given.items()
+        if name not in off and not means_nothing(value, schema.child(name))
+    }
+    rule = RULES.get(schema.model)
+    if rule is not None:
+        read = rule.apply(read)
+    for name, field in schema.always_present:
+        if name not in read and field.has_default:
+            read[name] = field.default
+    written = {name: _value(value, schema.child(name)) for name, value in read.items()}
+    for name, field in schema.always_present:
+        if name not in written:
+            written[name] = _struct({}, field) if field.is_struct else _empty(field)
+    return written
+
+
+def means_nothing(value: Any, field: Schema | None) -> bool:
+    """Whether the server cannot tell a value from none."""
+    if value is None:
+        return True
+    if field is None or field.go is None or field.go.pointer:
+        return False
+    if isinstance(value, list | dict):
+        return not value and not field.is_struct and not field.preserves_unknown
+    return not value and (field.go.omit_empty or field.has_default) and not field.int_or_string
+
+
+def _empty(field: Schema) -> Any:
+    """What is written for a field without value that is always written."""
+    if field.model == QUANTITY:
+        return "0"
+    if field.model == INT_OR_STRING:
+        return 0
+    if field.go is None or field.go.pointer or field.model in (TIME, MICRO_TIME):
+        return None
+    return EMPTY.get(field.type)
+
+
+def _value(value: Any, schema: Schema | None) -> Any:
+    """A value as the server writes it back, everything below included."""
+    if schema is None or schema.preserves_unknown:
+        return copy.deepcopy(value)
+    if isinstance(value, dict):
+        return _mapping(value, schema)
+    if isinstance(value, list):
+        return [_element(each, schema.element) for each in value]
+    return _scalar(value, schema)
+
+
+def _mapping(value: dict[str, Any], schema: Schema) -> Any:
+    if schema.type != "object":
+        return copy.deepcopy(value)
+    if schema.values is None:
+        return _struct(value, schema)
+    amounts = schema.go is not None and schema.go.type == RESOURCE_LIST
+    return {name: _amount(each) if amounts else _element(each, schema.values) for name, each in value.items()}
+
+
+def _element(value: Any, schema: Schema | None) -> Any:
+    """An element of a list or map; a null there is an empty one."""
+    if value is None and schema is not None and schema.type in EMPTY:
+        return EMPTY[schema.type]
+    if value is None and schema is not None and schema.type == "object" and schema.values is None:
+        return _struct({}, schema)
+    return _value(value, schema)
+
+
+def _scalar(value: Any, schema: Schema) -> Any:
+    """Quantities and times in the server's own writing; what cannot be read stays for validation to judge."""
+    try:
+        if schema.model == QUANTITY and not isinstance(value, bool):
+            return str(parse_quantity(value))
+        if schema.model == TIME and isinstance(value, str):
+            return seconds_text(parse_time(value))
+        if schema.model == MICRO_TIME and isinstance(value, str):
+            return micro_text(parse_time(value))
+    except (BadQuantity, BadTime):
+        pass
+    return value
+
+
+def _amount(value: Any) -> Any:
+    """An amount of a resource, finer than thousandths rounded up."""
+    try:
+        return str(parse_quantity("0" if value is None else value).to_milli())
+    except (BadQuantity, TypeError, AttributeError):
+        return value
+
+
+# -- custom resources ------------------------------------------------------------------------------------
+
+
+def _custom(value: Any, schema: Schema | None) -> Any:
+    """A value of a custom resource with the defaults of its schema."""
+    if schema is None:
+        return copy.deepcopy(value)
+    if isinstance(value, dict):
+        return _custom_object(value, schema)
+    if isinstance(value, list):
+        return [_custom(_instead_of_null(each, schema.element), schema.element) for each in value]
+    return value
+
+
+def _custom_object(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    filled = {
+        name: _instead_of_null(each, schema.child(name))
+        for name, each in value.items()
+        if not _is_dropped_null(each, schema, name)
+    }
+    for name, field in schema.fields():
+        if name not in filled and field.default is not None and field.go is None:
+            filled[name] = field.default
+    return {name: _custom(each, schema.child(name)) for name, each in filled.items()}
+
+
+def _is_dropped_null(value: Any, schema: Schema, name: str) -> bool:
+    """A null where none is allowed and nothing stands in for it is as good as not given."""
+    if value is not None:
+        return False
+    field = schema.child(name)
+    known = field is not None and (name in schema.properties or schema.values is field)
+    return known and field is not None and not field.nullable and field.default is None
+
+
+def _instead_of_null(value: Any, schema: Schema | None) -> Any:
+    if value is None and schema is not None and not schema.nullable:
+        return schema.default
+    return value

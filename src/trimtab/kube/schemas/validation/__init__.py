@@ -1,0 +1,137 @@
+"""Is this object what it must be? Causes per field, in the server's words.
+
+`creation_causes` and `update_causes` judge any object, built-in or custom, that is defaulted already (see
+`trimtab.kube.schemas.creation`); `refusal` makes the one sentence of them that the server would answer with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.kube.schemas.schema import Schema
+from trimtab.kube.schemas.validation import (
+    access,
+    batch,
+    configuration,
+    definitions,
+    networks,
+    storage,
+    workloads,
+)
+from trimtab.kube.schemas.validation.causes import Cause, Causes, refusal
+from trimtab.kube.schemas.validation.custom import custom
+from trimtab.kube.schemas.validation.metadata import finalizers_are_qualified, metadata, metadata_update
+from trimtab.kube.schemas.validation.names import NameRule, dns_label, dns_subdomain, path_segment
+
+__all__ = ["Cause", "creation_causes", "refusal", "update_causes"]
+
+Json = Mapping[str, Any]
+
+
+def _nothing(_manifest: Json) -> Causes:
+    yield from ()
+
+
+def _no_change(_new: Json, _old: Json) -> Causes:
+    yield from ()
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """How the objects of one kind are judged."""
+
+    create: Callable[[Json], Causes] = _nothing
+    update: Callable[[Json, Json], Causes] = _no_change
+    name: NameRule = dns_subdomain
+    rechecked: bool = True  # whether an update is judged by the rules of creation, too
+
+
+def _cron_job_name(name: str) -> tuple[str, ...]:
+    return (*dns_subdomain(name), *batch.short_enough(name))
+
+
+_CORE, _APPS, _BATCH = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1.", "io.k8s.api.batch.v1."
+_NET, _RBAC = "io.k8s.api.networking.v1.", "io.k8s.api.rbac.v1."
+_FIXED_SELECTOR = workloads.selector_is_fixed
+_FIXED_ROLE = access.role_reference_is_fixed
+KINDS: Mapping[str, Rules] = {
+    f"{_CORE}ConfigMap": Rules(
+        create=configuration.config_map, update=configuration.config_map_update, rechecked=False
+    ),
+    f"{_CORE}LimitRange": Rules(create=configuration.limit_range),
+    f"{_CORE}Namespace": Rules(create=configuration.namespace, name=dns_label),
+    f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update, rechecked=False),
+    f"{_CORE}PersistentVolumeClaim": Rules(
+        create=storage.claim, update=storage.claim_update, rechecked=False
+    ),
+    f"{_CORE}Pod": Rules(create=workloads.pod, update=workloads.pod_update, rechecked=False),
+    f"{_CORE}ReplicationController": Rules(create=workloads.replication_controller),
+    f"{_CORE}ResourceQuota": Rules(
+        create=configuration.resource_quota, update=configuration.resource_quota_update, rechecked=False
+    ),
+    f"{_CORE}Secret": Rules(create=configuration.secret, update=configuration.secret_update, rechecked=False),
+    f"{_CORE}Service": Rules(
+        create=networks.service, update=networks.service_update, name=dns_label, rechecked=False
+    ),
+    f"{_APPS}DaemonSet": Rules(create=workloads.daemon_set, update=_FIXED_SELECTOR),
+    f"{_APPS}Deployment": Rules(create=workloads.deployment, update=_FIXED_SELECTOR),
+    f"{_APPS}ReplicaSet": Rules(create=workloads.replica_set, update=_FIXED_SELECTOR),
+    f"{_APPS}StatefulSet": Rules(
+        create=workloads.stateful_set, update=workloads.stateful_set_update, name=dns_label, rechecked=False
+    ),
+    f"{_BATCH}CronJob": Rules(create=batch.cron_job, name=_cron_job_name),
+    f"{_BATCH}Job": Rules(create=batch.job, update=batch.job_update, rechecked=False),
+    f"{_NET}Ingress": Rules(create=networks.ingress),
+    f"{_NET}IngressClass": Rules(
+        create=networks.ingress_class, update=networks.ingress_class_update, rechecked=False
+    ),
+    f"{_NET}NetworkPolicy": Rules(create=networks.network_policy),
+    f"{_RBAC}ClusterRole": Rules(create=access.cluster_role, name=path_segment),
+    f"{_RBAC}ClusterRoleBinding": Rules(
+        create=access.cluster_role_binding, update=_FIXED_ROLE, name=path_segment
+    ),
+    f"{_RBAC}Role": Rules(create=access.role, name=path_segment),
+    f"{_RBAC}RoleBinding": Rules(create=access.role_binding, update=_FIXED_ROLE, name=path_segment),
+    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rules(create=configuration.autoscaler),
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rules(create=configuration.autoscaler),
+    "io.k8s.api.coordination.v1.Lease": Rules(create=configuration.lease),
+    "io.k8s.api.policy.v1.PodDisruptionBudget": Rules(create=configuration.disruption_budget),
+    "io.k8s.api.scheduling.v1.PriorityClass": Rules(
+        create=configuration.priority_class, update=configuration.priority_class_update, rechecked=False
+    ),
+    "io.k8s.api.storage.v1.StorageClass": Rules(
+        create=storage.storage_class, update=storage.storage_class_update, rechecked=False
+    ),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": Rules(
+        create=definitions.definition, update=definitions.definition_update, rechecked=False
+    ),
+}
+
+
+def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tuple[Cause, ...]:
+    """Why the server would refuse to create an object, in its order."""
+    meta = manifest.get("metadata") or {}
+    if not schema.model:
+        return tuple(chain(metadata(meta, dns_subdomain, namespaced=namespaced), custom(manifest, schema)))
+    rules = KINDS.get(schema.model, Rules())
+    return tuple(
+        chain(
+            metadata(meta, rules.name, namespaced=namespaced),
+            finalizers_are_qualified(meta.get("finalizers") or []),
+            rules.create(manifest),
+        )
+    )
+
+
+def update_causes(new: Json, old: Json, schema: Schema) -> tuple[Cause, ...]:
+    """Why the server would refuse to replace an object by another, in its order."""
+    head = metadata_update(new.get("metadata") or {}, old.get("metadata") or {})
+    if not schema.model:
+        return tuple(chain(head, custom(new, schema)))
+    rules = KINDS.get(schema.model, Rules())
+    again = rules.create(new) if rules.rechecked else iter(())
+    finalizers = finalizers_are_qualified((new.get("metadata") or {}).get("finalizers") or [])
+    return tuple(chain(head, finalizers, again, rules.update(new, old)))

@@ -1,0 +1,152 @@
+"""What is wrong with Jobs and CronJobs, and what may not be changed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from trimtab.kube.schemas.schedules import BadSchedule, parse_schedule
+from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE
+from trimtab.kube.schemas.validation.names import at_least_zero
+from trimtab.kube.schemas.validation.pods import pod_template
+from trimtab.kube.schemas.validation.selectors import label_selector, selects
+from trimtab.kube.schemas.validation.workloads import MISMATCH
+
+Json = Mapping[str, Any]
+UID_LABEL = "batch.kubernetes.io/controller-uid"
+COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
+
+
+def job(manifest: Json) -> Causes:
+    """What is wrong with a Job, its selector already made."""
+    yield from _own_selector(manifest)
+    yield from _selecting_spec(part(manifest, "spec"))
+
+
+def _selecting_spec(spec: Json) -> Causes:
+    yield from _job_spec(spec, "spec")
+    carried = part(part(spec, "template"), "metadata").get("labels")
+    selector = spec.get("selector")
+    if selector is None:
+        yield required("spec.selector")
+    else:
+        yield from label_selector(selector, "spec.selector")
+    if not selects(selector, carried):
+        yield invalid("spec.template.metadata.labels", carried, MISMATCH)
+
+
+def _own_selector(manifest: Json) -> Causes:
+    """Unless a selector of one's own was asked for, it is made from the Job's uid alone."""
+    spec, uid = part(manifest, "spec"), part(manifest, "metadata").get("uid")
+    if spec.get("manualSelector"):
+        return
+    if spec.get("selector") != {"matchLabels": {UID_LABEL: uid}}:
+        yield invalid("spec.selector", spec.get("selector"), "`selector` not auto-generated")
+
+
+def _job_spec(spec: Json, path: str) -> Causes:
+    for name in COUNTS:
+        yield from at_least_zero(spec.get(name), f"{path}.{name}")
+    yield from _indexed(spec, path)
+    yield from pod_template(part(spec, "template"), f"{path}.template")
+    if part(part(spec, "template"), "spec").get("restartPolicy") not in ("OnFailure", "Never"):
+        yield required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+
+
+def _indexed(spec: Json, path: str) -> Causes:
+    mode = spec.get("completionMode")
+    yield from at_least_zero(spec.get("backoffLimitPerIndex"), f"{path}.backoffLimitPerIndex")
+    if mode is not None and mode not in ("NonIndexed", "Indexed"):
+        yield not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
+    if mode == "Indexed" and spec.get("completions") is None:
+        yield required(f"{path}.completions", "when completion mode is Indexed")
+    if spec.get("backoffLimitPerIndex") is not None and mode != "Indexed":
+        told = "requires indexed completion mode"
+        yield invalid(f"{path}.backoffLimitPerIndex", spec["backoffLimitPerIndex"], told)
+    policy = spec.get("podReplacementPolicy")
+    if policy is not None and policy not in ("Failed", "TerminatingOrFailed"):
+        yield not_supported(f"{path}.podReplacementPolicy", policy, ("Failed", "TerminatingOrFailed"))
+
+
+def job_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a Job."""
+    yield from job(new)
+    spec, before = part(new, "spec"), part(old, "spec")
+    yield from _selecting_spec(spec)  # the server looks twice, and so says everything twice
+    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    for name in (
+        "completions",
+        "selector",
+        "template",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+    ):
+        free = (name == "completions" and elastic) or (name == "template" and before.get("suspend"))
+        if spec.get(name) != before.get(name) and not free:
+            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
+
+
+# -- schedules -------------------------------------------------------------------------------------------
+
+
+def cron_job(manifest: Json) -> Causes:
+    """What is wrong with a CronJob."""
+    spec = part(manifest, "spec")
+    yield from _schedule(spec.get("schedule", ""))
+    yield from at_least_zero(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds")
+    zone = spec.get("timeZone")
+    if zone is not None:
+        yield from _zone(zone)
+    policy = spec.get("concurrencyPolicy", "")
+    if policy not in ("Allow", "Forbid", "Replace"):
+        yield not_supported("spec.concurrencyPolicy", policy, ("Allow", "Forbid", "Replace"))
+    template = part(part(spec, "jobTemplate"), "spec")
+    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        yield from at_least_zero(spec.get(name), f"spec.{name}")
+    yield from _job_spec(template, "spec.jobTemplate.spec")
+
+
+def _schedule(schedule: str) -> Causes:
+    if not schedule:
+        yield required("spec.schedule")
+        return
+    if "TZ" in schedule:
+        told = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        yield invalid("spec.schedule", schedule, told)
+        return
+    try:
+        parse_schedule(schedule)
+    except BadSchedule as exc:
+        yield invalid("spec.schedule", schedule, str(exc))
+
+
+def _zone(zone: str) -> Causes:
+    if not zone:
+        yield invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")
+    elif zone.lower() == "local":
+        yield invalid(
+            "spec.timeZone",
+            zone,
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        )
+    elif not _is_zone(zone):
+        yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
+
+
+def _is_zone(zone: str) -> bool:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+NAME_LIMIT = 52  # a Job's name is made of a CronJob's name and eleven more characters
+
+
+def short_enough(name: str) -> tuple[str, ...]:
+    """A CronJob's name leaves room for those of its Jobs."""
+    return (f"must be no more than {NAME_LIMIT} characters",) if len(name) > NAME_LIMIT else ()

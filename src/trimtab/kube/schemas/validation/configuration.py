@@ -1,0 +1,307 @@
+"""What is wrong with ConfigMaps, Secrets, quotas, limits, priorities, budgets, autoscalers and leases."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.kube.quantity import parse_quantity
+from trimtab.kube.schemas.validation.causes import (
+    Causes,
+    Shown,
+    duplicate,
+    each_invalid,
+    entries,
+    forbidden,
+    invalid,
+    not_supported,
+    part,
+    required,
+    too_long,
+)
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE
+from trimtab.kube.schemas.validation.names import at_least_zero, config_key, path_segment, qualified_name
+from trimtab.kube.schemas.validation.resources import quantity_of, quota_resource
+from trimtab.kube.schemas.validation.selectors import label_selector
+from trimtab.kube.schemas.validation.workloads import at_most_all, int_or_percent
+
+Json = Mapping[str, Any]
+LARGEST = 1 << 20
+FROZEN = "field is immutable when `immutable` is set"
+LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
+HIGHEST_PRIORITY = 1_000_000_000
+
+
+# -- ConfigMaps and Secrets ------------------------------------------------------------------------------
+
+
+def config_map(manifest: Json) -> Causes:
+    """What is wrong with a ConfigMap."""
+    texts, binaries = manifest.get("data") or {}, manifest.get("binaryData") or {}
+    for key in texts:
+        yield from each_invalid(f"data[{key}]", key, config_key(key))
+        if key in binaries:
+            yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    for key in binaries:
+        yield from each_invalid(f"binaryData[{key}]", key, config_key(key))
+    size = sum(len(text.encode()) for text in texts.values())
+    size += sum(len(b64decode(text)) for text in binaries.values())
+    if size > LARGEST:
+        yield too_long("", LARGEST)
+
+
+def config_map_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a ConfigMap that is immutable."""
+    yield from _frozen(new, old, ("data", "binaryData"))
+    yield from config_map(new)
+
+
+def _frozen(new: Json, old: Json, fields: tuple[str, ...]) -> Causes:
+    if not old.get("immutable"):
+        return
+    if not new.get("immutable"):
+        yield forbidden("immutable", FROZEN)
+    for name in fields:
+        if (new.get(name) or {}) != (old.get(name) or {}):
+            yield forbidden(name, FROZEN)
+
+
+NEEDED_KEYS = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+}
+
+
+def secret(manifest: Json) -> Causes:
+    """What is wrong with a Secret; of its values nothing is ever shown."""
+    values, kind = manifest.get("data") or {}, manifest.get("type", "")
+    for key in values:
+        yield from each_invalid(f"data[{key}]", key, config_key(key))
+    if sum(len(b64decode(value)) for value in values.values()) > LARGEST:
+        yield too_long("data", LARGEST)
+    annotations = part(manifest, "metadata").get("annotations") or {}
+    if kind == "kubernetes.io/service-account-token" and not annotations.get(
+        "kubernetes.io/service-account.name"
+    ):
+        yield required("metadata.annotations[kubernetes.io/service-account.name]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & set(values):
+        yield required("data[username]")
+        yield required("data[password]")
+    for key in NEEDED_KEYS.get(kind, ()):
+        if key not in values:
+            yield required(f"data[{key}]")
+        elif kind.startswith("kubernetes.io/docker") and not _is_json(values[key]):
+            yield invalid(f"data[{key}]", "<secret contents redacted>", "invalid JSON")
+
+
+def _is_json(value: str) -> bool:
+    try:
+        json.loads(b64decode(value))
+    except ValueError:
+        return False
+    return True
+
+
+def secret_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a Secret: its type, and all if it is immutable."""
+    if new.get("type") != old.get("type"):
+        yield invalid("type", new.get("type"), IMMUTABLE)
+    yield from _frozen(new, old, ("data",))
+    yield from secret(new)
+
+
+def namespace(manifest: Json) -> Causes:
+    """What is wrong with a Namespace: who must agree to its end."""
+    for each in part(manifest, "spec").get("finalizers") or ():
+        wrong = qualified_name(each)
+        yield from each_invalid("spec.finalizers", each, wrong)
+        if "/" not in each and each != "kubernetes":
+            told = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid("spec.finalizers", each, told)
+
+
+# -- limits and priorities -------------------------------------------------------------------------------
+
+
+def limit_range(manifest: Json) -> Causes:
+    """What is wrong with a LimitRange."""
+    seen: set[str] = set()
+    for number, limit in entries(part(manifest, "spec").get("limits")):
+        path, kind = f"spec.limits[{number}]", limit.get("type", "")
+        yield from each_invalid(f"{path}.type", kind, qualified_name(kind))
+        if "/" not in kind and kind not in LIMIT_TYPES and not qualified_name(kind):
+            yield invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified")
+        if kind in seen:
+            yield duplicate(f"{path}.type", kind)
+        seen.add(kind)
+        names = sorted(
+            {name for side in ("max", "min", "default", "defaultRequest") for name in limit.get(side) or {}}
+        )
+        for name in names:
+            yield from _limit(limit, name, path)
+
+
+def _limit(limit: Json, name: str, path: str) -> Causes:
+    """The minimum, the default request, the default and the maximum of a resource must grow in this order."""
+    at = {
+        side: parse_quantity(limit[side][name])
+        for side in ("max", "min", "default", "defaultRequest")
+        if name in (limit.get(side) or {})
+    }
+    # What is compared, the field that is blamed, and the value that is shown there.
+    orders = (
+        ("min", "max", "min", "min", "max value"),
+        ("min", "defaultRequest", "defaultRequest", "defaultRequest", "default request value"),
+        ("defaultRequest", "max", "defaultRequest", "defaultRequest", "max value"),
+        ("defaultRequest", "default", "defaultRequest", "defaultRequest", "default limit value"),
+        ("min", "default", "default", "min", "default value"),
+        ("default", "max", "default", "default", "max value"),
+    )
+    words = {"min": "min value", "default": "default value", "defaultRequest": "default request value"}
+    for low, high, blamed, value, word in orders:
+        if low in at and high in at and at[low] > at[high]:
+            told = f"{words[low]} {at[low]} is greater than {word} {at[high]}"
+            yield invalid(f"{path}.{blamed}[{name}]", str(at[value]), told)
+
+
+def resource_quota(manifest: Json) -> Causes:
+    """What is wrong with a ResourceQuota."""
+    spec = part(manifest, "spec")
+    for name, amount in (spec.get("hard") or {}).items():
+        path = f"spec.hard[{name}]"
+        yield from quota_resource(name, path)
+        yield from quantity_of(name, amount, path)
+    known = {
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        "PriorityClass",
+        "CrossNamespacePodAffinity",
+    }
+    if any(scope not in known for scope in spec.get("scopes") or ()):
+        yield invalid("spec.scopes", spec["scopes"], "unsupported scope")
+
+
+def resource_quota_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a ResourceQuota: what it counts."""
+    yield from resource_quota(new)
+    scopes = part(new, "spec").get("scopes") or []
+    if sorted(scopes) != sorted(part(old, "spec").get("scopes") or []):
+        yield invalid("spec.scopes", scopes, IMMUTABLE)
+
+
+def priority_class(manifest: Json) -> Causes:
+    """What is wrong with a PriorityClass."""
+    name = part(manifest, "metadata").get("name", "")
+    if name.startswith("system-"):
+        reserved = "priority class names with 'system-' prefix are reserved for system use only"
+        told = f"{reserved}. error: {name} is not a known system priority class"
+        yield forbidden("metadata.name", told)
+    elif manifest.get("value", 0) > HIGHEST_PRIORITY:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
+    policy = manifest.get("preemptionPolicy")
+    if policy not in ("PreemptLowerPriority", "Never"):
+        yield not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
+
+
+def priority_class_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a PriorityClass: pods have it already."""
+    if new.get("value") != old.get("value"):
+        yield forbidden("value", "may not be changed in an update.")
+    if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
+        yield invalid("preemptionPolicy", new.get("preemptionPolicy"), IMMUTABLE)
+
+
+# -- budgets, autoscalers, leases ------------------------------------------------------------------------
+
+
+def disruption_budget(manifest: Json) -> Causes:
+    """What is wrong with a PodDisruptionBudget."""
+    spec = part(manifest, "spec")
+    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    if least is not None and most is not None:
+        shown = {
+            "MinAvailable": least,
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": most,
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        yield invalid("spec", Shown(shown), "minAvailable and maxUnavailable cannot be both set")
+    for name, value in (("minAvailable", least), ("maxUnavailable", most)):
+        if value is not None:
+            yield from int_or_percent(value, f"spec.{name}")
+            yield from at_most_all(value, f"spec.{name}")
+    yield from label_selector(spec.get("selector"), "spec.selector")
+
+
+METRICS = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+
+
+def autoscaler(manifest: Json) -> Causes:
+    """What is wrong with a HorizontalPodAutoscaler."""
+    spec = part(manifest, "spec")
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    if least is not None and least < 1:
+        yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
+    if not most:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 0:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
+    if least is not None and most < least:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    yield from _target(part(spec, "scaleTargetRef"))
+    for number, metric in entries(spec.get("metrics")):
+        yield from _metric(metric, f"spec.metrics[{number}]")
+    scales_to_zero = any(
+        metric.get("type") in ("Object", "External") for _, metric in entries(spec.get("metrics"))
+    )
+    if least == 0 and not scales_to_zero:
+        told = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden("spec.metrics", told)
+
+
+def _target(reference: Json) -> Causes:
+    for name in ("kind", "name"):
+        text, path = reference.get(name, ""), f"spec.scaleTargetRef.{name}"
+        yield from each_invalid(path, text, path_segment(text)) if text else iter([required(path)])
+    version = reference.get("apiVersion", "")
+    if "/" not in version and version != "v1":
+        yield invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")
+
+
+def _metric(metric: Json, path: str) -> Causes:
+    kind = metric.get("type", "")
+    if not kind:
+        yield required(f"{path}.type", "must specify a metric source type")
+        return
+    if kind not in METRICS:
+        yield from [not_supported(f"{path}.type", kind, sorted(METRICS))] * 2  # the server says it twice
+        return
+    source = METRICS[kind]
+    if metric.get(source) is None:
+        yield required(f"{path}.{source}", "must populate information for the given metric source")
+        return
+    target = part(metric[source], "target")
+    if kind == "Resource" and not any(target.get(name) for name in ("averageUtilization", "averageValue")):
+        told = "must set either a target raw value or a target utilization"
+        yield required(f"{path}.{source}.target.averageUtilization", told)
+
+
+def lease(manifest: Json) -> Causes:
+    """What is wrong with a Lease."""
+    spec = part(manifest, "spec")
+    duration = spec.get("leaseDurationSeconds")
+    if duration is not None and duration <= 0:
+        yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
+    yield from at_least_zero(spec.get("leaseTransitions"), "spec.leaseTransitions")

@@ -1,0 +1,311 @@
+"""What is wrong with an object of a custom kind, by the schema of its CRD.
+
+Objects are expected to be pruned and defaulted already. CEL rules (`x-kubernetes-validations`) are another
+matter and not judged here.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import math
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from trimtab.kube.patterns import is_found
+from trimtab.kube.schemas.schema import Schema
+from trimtab.kube.schemas.validation.causes import (
+    Cause,
+    Causes,
+    duplicate,
+    each_invalid,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+    type_invalid,
+)
+from trimtab.kube.schemas.validation.names import annotation_causes, follows, label_causes, path_segment
+from trimtab.kube.times import parse_time
+
+Json = Mapping[str, Any]
+NOWHERE = "<nil>"  # where the server has no field to blame
+
+
+def custom(manifest: Json, schema: Schema) -> Causes:
+    """What is wrong with everything but the metadata of a custom resource."""
+    whole = {name: value for name, value in manifest.items() if name != "metadata"}
+    yield from _value(whole, schema, "")
+    yield from _embedded(whole, schema, "")
+    yield from _lists(whole, schema, "")
+
+
+# -- types -----------------------------------------------------------------------------------------------
+
+
+def type_of(value: Any) -> str:
+    """The JSON schema type of a value, as messages name it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _is_of_type(value: Any, schema: Schema) -> bool:
+    if value is None and schema.nullable:
+        return True
+    found = type_of(value)
+    if schema.int_or_string:
+        return found in ("integer", "string")
+    return not schema.type or found == schema.type or (schema.type == "number" and found == "integer")
+
+
+def _value(value: Any, schema: Schema, path: str) -> Causes:
+    if not _is_of_type(value, schema):
+        wanted = "integer,string" if schema.int_or_string else schema.type
+        found = type_of(value)
+        yield type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+        if wanted == "integer" and found == "number":
+            yield invalid(NOWHERE, "", f"Checked value must be of type integer (default format) in {path}")
+        return
+    if value is None:
+        return
+    if schema.enum and value not in schema.enum:
+        yield not_supported(path, value, schema.enum)
+    yield from _limits(value, schema, path)
+    yield from _junctors(value, schema, path)
+
+
+def _limits(value: Any, schema: Schema, path: str) -> Causes:
+    if isinstance(value, str):
+        yield from _text(value, schema, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number(value, schema, path)
+    elif isinstance(value, list):
+        yield from _list(value, schema, path)
+    elif isinstance(value, dict):
+        yield from _object(value, schema, path)
+
+
+def _text(value: str, schema: Schema, path: str) -> Causes:
+    rules = schema.rules
+    if "maxLength" in rules and len(value) > rules["maxLength"]:
+        yield too_long(path, rules["maxLength"])
+    if len(value) < rules.get("minLength", 0):
+        yield invalid(path, value, f"{path} in body should be at least {rules['minLength']} chars long")
+    if "pattern" in rules and not is_found(rules["pattern"], value):
+        yield invalid(path, value, f"{path} in body should match '{rules['pattern']}'")
+    check = FORMATS.get(schema.format)
+    if check is not None and not check(value):
+        yield type_invalid(path, value, f'{path} in body must be of type {schema.format}: "{value}"')
+
+
+def _number(value: float, schema: Schema, path: str) -> Causes:
+    rules = schema.rules
+    for name, excluded, word, beyond in (
+        ("maximum", "exclusiveMaximum", "less than", _above),
+        ("minimum", "exclusiveMinimum", "greater than", _below),
+    ):
+        limit, strict = rules.get(name), rules.get(excluded, False)
+        if limit is not None and (beyond(value, limit) or (strict and value == limit)):
+            told = word if strict else f"{word} or equal to"
+            yield invalid(path, value, f"{path} in body should be {told} {limit}")
+    factor = rules.get("multipleOf")
+    if factor is not None and math.fmod(value, factor):
+        yield invalid(path, value, f"{path} in body should be a multiple of {factor}")
+    largest = {"int32": 31, "int64": 63}.get(schema.format)
+    if largest is not None and not -(1 << largest) <= value < 1 << largest:
+        told = f"Checked value must be of type integer with format {schema.format} in {path}"
+        yield invalid(NOWHERE, "", told)
+
+
+def _above(value: float, limit: float) -> bool:
+    return value > limit
+
+
+def _below(value: float, limit: float) -> bool:
+    return value < limit
+
+
+def _list(value: list[Any], schema: Schema, path: str) -> Causes:
+    rules = schema.rules
+    if "maxItems" in rules and len(value) > rules["maxItems"]:
+        yield too_many(path, len(value), rules["maxItems"])
+    if len(value) < rules.get("minItems", 0):
+        yield invalid(path, len(value), f"{path} in body should have at least {rules['minItems']} items")
+    for number, each in enumerate(value):
+        if schema.element is not None:
+            yield from _value(each, schema.element, f"{path}[{number}]")
+
+
+def _object(value: dict[str, Any], schema: Schema, path: str) -> Causes:
+    rules = schema.rules
+    if "maxProperties" in rules and len(value) > rules["maxProperties"]:
+        yield too_many(path, len(value), rules["maxProperties"])
+    if len(value) < rules.get("minProperties", 0):
+        yield invalid(
+            path, len(value), f"{path} in body should have at least {rules['minProperties']} properties"
+        )
+    for name in schema.required:
+        if name not in value:
+            yield required(_below_path(path, name))
+    for name, each in value.items():
+        field = schema.child(name) if name in schema.properties or schema.values is not None else None
+        if field is not None and not (not path and name in ("apiVersion", "kind", "metadata")):
+            yield from _value(each, field, _below_path(path, name))
+
+
+def _below_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+# -- oneOf and its kin -----------------------------------------------------------------------------------
+
+
+def _junctors(value: Any, schema: Schema, path: str) -> Causes:
+    rules = schema.rules
+    if "anyOf" in rules and not schema.int_or_string:
+        yield from _any_of(_branches(value, rules["anyOf"], path), path)
+    if "oneOf" in rules:
+        yield from _one_of(_branches(value, rules["oneOf"], path), path)
+    if "allOf" in rules and not schema.int_or_string:
+        yield from _all_of(_branches(value, rules["allOf"], path), path)
+    if "not" in rules and not _branches(value, [rules["not"]], path)[0]:
+        yield invalid(NOWHERE, "", f'"{path}" must not validate the schema (not)')
+
+
+def _branches(value: Any, branches: list[Json], path: str) -> list[list[Cause]]:
+    """What is wrong by each of several schemas."""
+    return [list(_value(value, Schema(branch), path)) for branch in branches]
+
+
+def _any_of(wrong: list[list[Cause]], path: str) -> Causes:
+    if all(wrong):
+        yield invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+        yield from min(wrong, key=len)
+
+
+def _one_of(wrong: list[list[Cause]], path: str) -> Causes:
+    right = sum(not each for each in wrong)
+    if right != 1:
+        found = f"Found {right} valid alternatives" if right else "Found none valid"
+        yield invalid(NOWHERE, "", f'"{path}" must validate one and only one schema (oneOf). {found}')
+    if not right:
+        yield from min(wrong, key=len)
+
+
+def _all_of(wrong: list[list[Cause]], path: str) -> Causes:
+    for each in wrong:
+        yield from each
+    if any(wrong):
+        none = ". None validated" if all(wrong) else ""
+        yield invalid(NOWHERE, "", f'"{path}" must validate all the schemas (allOf){none}')
+
+
+# -- lists that are sets or maps, embedded objects -------------------------------------------------------
+
+
+def _lists(value: Any, schema: Schema | None, path: str) -> Causes:
+    """Elements that stand twice in a list where each may stand once."""
+    if schema is None:
+        return
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _lists(each, schema.child(name), _below_path(path, name))
+    elif isinstance(value, list):
+        seen: list[Any] = []
+        for number, each in enumerate(value):
+            key = _key(each, schema)
+            if schema.list_type in ("set", "map") and key in seen:
+                yield duplicate(f"{path}[{number}]", key)
+            seen.append(key)
+            yield from _lists(each, schema.element, f"{path}[{number}]")
+
+
+def _key(element: Any, schema: Schema) -> Any:
+    if schema.list_type == "map" and isinstance(element, dict):
+        return {name: element[name] for name in schema.list_keys if name in element}
+    return element
+
+
+def _embedded(value: Any, schema: Schema | None, path: str) -> Causes:
+    """Objects inside the object must look like objects."""
+    if schema is None:
+        return
+    if isinstance(value, dict):
+        if schema.embedded:
+            yield from _embedded_head(value, path)
+        for name, each in value.items():
+            yield from _embedded(each, schema.child(name), _below_path(path, name))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _embedded(each, schema.element, f"{path}[{number}]")
+
+
+def _embedded_head(value: dict[str, Any], path: str) -> Causes:
+    for name in ("apiVersion", "kind"):
+        if not value.get(name):
+            yield required(f"{path}.{name}")
+    meta = value.get("metadata")
+    if not isinstance(meta, dict):
+        return
+    name = meta.get("name", "")
+    yield from each_invalid(f"{path}.metadata.name", name, path_segment(name))
+    yield from label_causes(meta.get("labels"), f"{path}.metadata.labels")
+    yield from annotation_causes(meta.get("annotations"), f"{path}.metadata.annotations")
+
+
+# -- formats ---------------------------------------------------------------------------------------------
+
+
+def _readable(read: Callable[[str], Any]) -> Callable[[str], bool]:
+    """Whether a text can be read by a function."""
+
+    def check(text: str) -> bool:
+        try:
+            read(text)
+        except ValueError:
+            return False
+        return True
+
+    return check
+
+
+def _uri(text: str) -> None:
+    parts = urlsplit(text)
+    if not parts.scheme and not text.startswith("/"):
+        raise ValueError(text)
+
+
+def _cidr(text: str) -> None:
+    ipaddress.ip_interface(text if "/" in text else "")
+
+
+_HOST = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+FORMATS: Mapping[str, Callable[[str], bool]] = {
+    "byte": _readable(lambda text: base64.b64decode(text, validate=True)),
+    "cidr": _readable(_cidr),
+    "date": _readable(date.fromisoformat),
+    "date-time": _readable(parse_time),
+    "email": lambda text: follows(r"[^@\s<>]+@[^@\s<>]+", text),
+    "hostname": lambda text: len(text) <= 255 and follows(rf"{_HOST}(?:\.{_HOST})*\.?", text),
+    "ipv4": _readable(ipaddress.IPv4Address),
+    "ipv6": _readable(ipaddress.IPv6Address),
+    "mac": lambda text: follows(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", text),
+    "uri": _readable(_uri),
+    "uuid": _readable(UUID),
+    "uuid3": _readable(UUID),
+    "uuid4": _readable(UUID),
+    "uuid5": _readable(UUID),
+}

@@ -1,0 +1,222 @@
+"""Texts that must follow a rule: names, label keys and values, ports, paths, addresses.
+
+Each function returns what is wrong with a text in the server's words; an empty tuple means nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trimtab.kube.schemas.validation.causes import Causes, each_invalid, invalid, too_long
+
+Problems = tuple[str, ...]
+NameRule = Callable[[str], Problems]
+
+LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
+LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+WILDCARD = rf"\*\.{SUBDOMAIN}"
+QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+LABEL_VALUE = f"({QUALIFIED})?"
+CONFIG_KEY = "[-._a-zA-Z0-9]+"
+HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+ANNOTATIONS_LIMIT = 256 << 10
+
+
+def follows(pattern: str, text: str) -> bool:
+    """Whether all of a text follows a pattern."""
+    return re.fullmatch(pattern, text, re.ASCII) is not None
+
+
+def _unlike(rule: str, pattern: str, *examples: str) -> str:
+    """A sentence that names the rule, examples, and the pattern."""
+    told = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {told}regex used for validation is '{pattern}')"
+
+
+def _longer_than(text: str, limit: int, unit: str = "characters") -> Problems:
+    return (f"must be no more than {limit} {unit}",) if len(text.encode()) > limit else ()
+
+
+def _starts_and_ends(subject: str) -> str:
+    return f"{subject}, and must start and end with an alphanumeric character"
+
+
+def dns_label(text: str) -> Problems:
+    """A DNS label: the name of a namespace or container."""
+    wrong = _longer_than(text, 63)
+    if follows(LABEL, text):
+        return wrong
+    if follows(SUBDOMAIN, text):
+        return (*wrong, "must not contain dots")
+    rule = _starts_and_ends(
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+    )
+    return (*wrong, _unlike(rule, LABEL, "my-name", "123-abc"))
+
+
+def dns_subdomain(text: str) -> Problems:
+    """A DNS subdomain: the name of most objects."""
+    wrong = _longer_than(text, 253)
+    if follows(SUBDOMAIN, text):
+        return wrong
+    subject = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"
+    return (*wrong, _unlike(_starts_and_ends(subject), SUBDOMAIN, "example.com"))
+
+
+def dns_1035_label(text: str) -> Problems:
+    """A DNS label that starts with a letter."""
+    rule = (
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+        "start with an alphabetic character, and end with an alphanumeric character"
+    )
+    bad = () if follows(LABEL_1035, text) else (_unlike(rule, LABEL_1035, "my-name", "abc-123"),)
+    return (*_longer_than(text, 63), *bad)
+
+
+def wildcard_subdomain(text: str) -> Problems:
+    """A DNS subdomain whose first label is a star."""
+    rule = (
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+        "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+    )
+    bad = () if follows(WILDCARD, text) else (_unlike(rule, WILDCARD, "*.example.com"),)
+    return (*_longer_than(text, 253), *bad)
+
+
+def path_segment(text: str) -> Problems:
+    """A name that may hold anything which does not break a URL: those of RBAC objects."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{sign}'" for sign in "/%" if sign in text)
+
+
+def qualified_name(text: str) -> Problems:
+    """A label key, annotation key or finalizer: a name with an optional domain before it."""
+    parts = text.split("/")
+    rule = _starts_and_ends("must consist of alphanumeric characters, '-', '_' or '.'")
+    told = _unlike(rule, QUALIFIED, "MyName", "my.name", "123-abc")
+    if len(parts) > 2:
+        prefixed = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return (f"a valid label key {told} {prefixed}",)
+    prefix: Problems = ()
+    if len(parts) == 2:
+        empty = () if parts[0] else ("must be non-empty",)
+        prefix = tuple(f"prefix part {each}" for each in (empty or dns_subdomain(parts[0])))
+    name = parts[-1]
+    wrong = (
+        *(("must be non-empty",) if not name else _longer_than(name, 63, "bytes")),
+        *(() if follows(QUALIFIED, name) else (told,)),
+    )
+    return (*prefix, *(f"name part {each}" for each in wrong))
+
+
+def label_value(text: str) -> Problems:
+    """The value of a label."""
+    subject = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'"
+    told = _unlike(_starts_and_ends(subject), LABEL_VALUE, "MyValue", "my_value", "12345")
+    return (*_longer_than(text, 63, "bytes"), *(() if follows(LABEL_VALUE, text) else (told,)))
+
+
+def config_key(text: str) -> Problems:
+    """A key of a ConfigMap or Secret."""
+    rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+    told = _unlike(rule, CONFIG_KEY, "key.name", "KEY_NAME", "key-name")
+    dots: Problems = ()
+    if text in (".", ".."):
+        dots = (f"must not be '{text}'",)
+    elif text.startswith(".."):
+        dots = ("must not start with '..'",)
+    return (*_longer_than(text, 253), *(() if follows(CONFIG_KEY, text) else (told,)), *dots)
+
+
+def port_name(text: str) -> Problems:
+    """The name of a port: short, lower case, with a letter in it."""
+    checks = (
+        (len(text) > 15, "must be no more than 15 characters"),
+        (
+            not follows("[-a-z0-9]+", text),
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        ),
+        (not re.search("[a-z]", text), "must contain at least one letter (a-z)"),
+        ("--" in text, "must not contain consecutive hyphens"),
+        (text.startswith("-") or text.endswith("-"), "must not begin or end with a hyphen"),
+    )
+    return tuple(told for wrong, told in checks if wrong)
+
+
+def in_range(number: int, low: int, high: int) -> Problems:
+    """A number between two others, both allowed."""
+    return () if low <= number <= high else (f"must be between {low} and {high}, inclusive",)
+
+
+def port_number(number: int) -> Problems:
+    """A port."""
+    return in_range(number, 1, 65535)
+
+
+def environment_name(text: str) -> Problems:
+    """The name of an environment variable."""
+    if not text:
+        return ("environment variable name must be non-empty",)
+    printable = all(" " <= character <= "~" and character != "=" for character in text)
+    told = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    return () if printable else (told,)
+
+
+def percent(text: str) -> Problems:
+    """A percentage."""
+    rule = "a valid percent string must be a numeric string followed by an ending '%'"
+    return () if follows("[0-9]+%", text) else (_unlike(rule, "[0-9]+%", "1%", "93%"),)
+
+
+def header_name(text: str) -> Problems:
+    """The name of an HTTP header."""
+    rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return () if follows("[-A-Za-z0-9]+", text) else (_unlike(rule, "[-A-Za-z0-9]+", "X-Header-Name"),)
+
+
+def address(text: str) -> Problems:
+    """An IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return ("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",)
+    return ()
+
+
+def address_range(text: str) -> Problems:
+    """A range of IP addresses."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
+    return () if "/" in text else ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
+
+
+# -- maps of texts ---------------------------------------------------------------------------------------
+
+
+def label_causes(given: Any, path: str) -> Causes:
+    """What is wrong with labels, or with a map of them."""
+    for key, value in (given or {}).items():
+        yield from each_invalid(path, key, qualified_name(key))
+        yield from each_invalid(path, value, label_value(value))
+
+
+def annotation_causes(given: Mapping[str, str] | None, path: str) -> Causes:
+    """What is wrong with annotations: keys, and how much they hold together."""
+    for key in given or {}:
+        yield from each_invalid(path, key, qualified_name(key.lower()))
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in (given or {}).items())
+    if size > ANNOTATIONS_LIMIT:
+        yield too_long(path, ANNOTATIONS_LIMIT)
+
+
+def at_least_zero(number: int | None, path: str) -> Causes:
+    """A number that must not be negative."""
+    if number is not None and number < 0:
+        yield invalid(path, number, "must be greater than or equal to 0")

@@ -1,0 +1,185 @@
+"""What is wrong with volumes, claims and storage classes, and what may not be changed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.kube.quantity import parse_quantity
+from trimtab.kube.schemas.validation.causes import (
+    Causes,
+    each_invalid,
+    forbidden,
+    invalid,
+    not_supported,
+    part,
+    required,
+)
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE
+from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
+from trimtab.kube.schemas.validation.pods import host_path
+from trimtab.kube.schemas.validation.selectors import label_selector
+
+Json = Mapping[str, Any]
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES = ("Block", "Filesystem")
+POSITIVE = "must be greater than zero"
+# Those fields of a PersistentVolume's spec that are no source of a volume.
+NO_SOURCE = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+
+
+def claim(manifest: Json) -> Causes:
+    """What is wrong with a PersistentVolumeClaim."""
+    yield from claim_spec(part(manifest, "spec"), "spec")
+
+
+def claim_spec(spec: Json, path: str) -> Causes:
+    """What is wrong with the spec of a claim, or of a claim's template."""
+    if not spec.get("accessModes"):
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    yield from label_selector(spec.get("selector"), f"{path}.selector")
+    modes = spec.get("accessModes") or []
+    yield from _access_modes(modes, path)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+    requests = part(spec, "resources").get("requests") or {}
+    if "storage" not in requests:
+        yield required(f"{path}.resources[storage]")
+    else:
+        amount = parse_quantity(requests["storage"])
+        if amount.nanos <= 0:
+            yield invalid(f"{path}.resources[storage]", str(amount), POSITIVE)
+    name = spec.get("storageClassName")
+    if name:
+        yield from each_invalid(f"{path}.storageClassName", name, dns_subdomain(name))
+    mode = spec.get("volumeMode")
+    if mode is not None and mode not in VOLUME_MODES:
+        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+
+
+def _access_modes(modes: list[str], path: str) -> Causes:
+    for mode in modes:
+        if mode not in ACCESS_MODES:
+            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
+
+
+CLAIM_CHANGES = (
+    "spec is immutable after creation except resources.requests "
+    "and volumeAttributesClassName for bound claims"
+)
+
+
+def claim_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a claim: all but growing, once it is bound."""
+    yield from claim(new)
+    spec, before = part(new, "spec"), part(old, "spec")
+    free = {"volumeName"} if not before.get("volumeName") else set()
+    if before.get("storageClassName") is None and not part(old, "metadata").get("annotations", {}).get(
+        "volume.beta.kubernetes.io/storage-class"
+    ):
+        free.add("storageClassName")
+    bound = part(old, "status").get("phase") == "Bound"
+    if bound:
+        free |= {"resources", "volumeAttributesClassName"}
+    fixed = [{name: value for name, value in each.items() if name not in free} for each in (spec, before)]
+    if fixed[0] != fixed[1]:
+        yield forbidden("spec", CLAIM_CHANGES)
+    elif bound:
+        yield from _grown(spec, before, part(old, "status"))
+    if spec.get("volumeMode") != before.get("volumeMode"):
+        yield invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
+
+
+def _grown(spec: Json, before: Json, status: Json) -> Causes:
+    asked, had = (
+        parse_quantity(part(part(each, "resources"), "requests").get("storage", "0"))
+        for each in (spec, before)
+    )
+    capacity = parse_quantity(part(status, "capacity").get("storage", "0"))
+    if asked < had and asked <= capacity:
+        told = "field can not be less than status.capacity"
+        yield forbidden("spec.resources.requests.storage", told)
+
+
+def volume(manifest: Json) -> Causes:
+    """What is wrong with a PersistentVolume."""
+    spec = part(manifest, "spec")
+    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+    if not modes:
+        yield required("spec.accessModes")
+    yield from _access_modes(modes, "spec")
+    if not capacity:
+        yield required("spec.capacity")
+    if set(capacity) != {"storage"}:
+        yield not_supported("spec.capacity", capacity, ("storage",))
+    for name, amount in capacity.items():
+        if parse_quantity(amount).nanos <= 0:
+            yield invalid(f"spec.capacity[{name}]", amount, POSITIVE)
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy not in ("Delete", "Recycle", "Retain"):
+        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"))
+    yield from _volume_source(spec)
+    name = spec.get("storageClassName")
+    if name:
+        yield from each_invalid("spec.storageClassName", name, dns_subdomain(name))
+    if spec.get("volumeMode") not in VOLUME_MODES:
+        yield not_supported("spec.volumeMode", spec.get("volumeMode"), VOLUME_MODES)
+
+
+def _volume_source(spec: Json) -> Causes:
+    given = sorted((name for name in spec if name not in NO_SOURCE), key=lambda name: name != "hostPath")
+    if not given:
+        yield required("spec", "must specify a volume type")
+    if "hostPath" in spec:
+        yield from host_path(spec["hostPath"], "spec.hostPath")
+    for name in given[1:]:
+        yield forbidden(f"spec.{name}", "may not specify more than 1 volume type")
+
+
+def volume_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a PersistentVolume: where its data is."""
+    yield from volume(new)
+    spec, before = part(new, "spec"), part(old, "spec")
+    sources = [
+        {name: value for name, value in each.items() if name not in NO_SOURCE} for each in (spec, before)
+    ]
+    if sources[0] != sources[1]:
+        told = "spec.persistentvolumesource is immutable after creation"
+        yield forbidden("spec.persistentvolumesource", told)
+    if spec.get("volumeMode") != before.get("volumeMode"):
+        yield invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
+
+
+def storage_class(manifest: Json) -> Causes:
+    """What is wrong with a StorageClass."""
+    provisioner = manifest.get("provisioner", "")
+    if not provisioner:
+        yield required("provisioner")
+    else:
+        yield from each_invalid("provisioner", provisioner.lower(), qualified_name(provisioner.lower()))
+    for name, allowed in (
+        ("reclaimPolicy", ("Delete", "Retain")),
+        ("volumeBindingMode", ("Immediate", "WaitForFirstConsumer")),
+    ):
+        if manifest.get(name) not in allowed:
+            yield not_supported(name, manifest.get(name), allowed)
+
+
+def storage_class_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a StorageClass."""
+    yield from storage_class(new)
+    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        if new.get(name) != old.get(name):
+            yield invalid(name, new.get(name), IMMUTABLE)

@@ -1,0 +1,59 @@
+"""What cannot be read at all; most cases are in the recorded refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.kinds import built_in
+
+
+def problem(manifest: dict[str, Any]) -> str | None:
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    schema = built_in().schema(group, version, manifest["kind"])
+    assert schema is not None
+    return unreadable(manifest, schema)
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
+
+
+def test_nulls_and_unknown_fields_can_be_read() -> None:
+    assert problem(pod(containers=None, nodeName=None, whatever={"a": 1})) is None
+
+
+def test_the_first_of_several_mismatches_is_told() -> None:
+    told = problem(pod(nodeName=1, hostNetwork="yes"))
+    assert told is not None
+    assert told.endswith("cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string")
+
+
+def test_a_value_that_reads_itself_stops_the_reading_and_is_told_instead() -> None:
+    told = problem(pod(nodeName=1, volumes=[{"name": "v", "emptyDir": {"sizeLimit": "lots"}}]))
+    assert told is not None
+    assert "quantities must match" in told
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ("YQ==", None),
+        ("YWI=", None),
+        ("YWJj", None),
+        ("YQ\n==", None),
+        ("", None),
+        ("Y", 0),
+        ("YQ", 0),
+        ("YWJjYQ", 4),
+    ],
+)
+def test_base64_is_read_as_the_server_reads_it(value: str, at: int | None) -> None:
+    told = problem({"apiVersion": "v1", "kind": "Secret", "data": {"a": value}})
+    assert told == (None if at is None else _illegal(at))
+
+
+def _illegal(at: int) -> str:
+    return f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte {at}'
