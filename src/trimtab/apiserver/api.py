@@ -219,8 +219,9 @@ class Api:
     def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
         served, name = address.served, new["metadata"]["name"]
         key = f"{address.namespace}/{name}"
-        if self.store.get(served.collection, key) is not None:
-            raise already_exists(served.group, served.plural, name)
+        if (taken := self.store.get(served.collection, key)) is not None:
+            ending = "deletionTimestamp" in taken.decoded()["metadata"]
+            raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
             return Answer(201, _encoded(new), warnings)
         entry = self.store.put(served.collection, key, to_store(new, served))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.apiserver import scales
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.definitions import CLEANUP, GROUP, KIND
 from trimtab.kube.gotext import quoted
@@ -23,7 +24,12 @@ ONCE = frozenset({("", "PersistentVolume"), ("", "LimitRange"), ("policy", "PodD
 def creation_causes(manifest: Json, served: Served) -> list[Cause]:
     """What is wrong with a new object."""
     found = validation.creation_causes(manifest, served.schema, namespaced=served.namespaced)
-    return list(map(_told, found))
+    return [*map(_told, found), *_scale_causes(manifest, served)]
+
+
+def _scale_causes(manifest: Json, served: Served) -> Iterator[Cause]:
+    if served.custom and served.scale is not None:
+        yield from scales.causes(manifest, served.scale)
 
 
 def update_causes(new: Json, live: Json, served: Served) -> list[Cause]:
@@ -38,7 +44,8 @@ def update_causes(new: Json, live: Json, served: Served) -> list[Cause]:
     own = [*_fixed_end(new["metadata"], before), *validation.update_causes(new, live, served.schema)]
     if (served.group, served.kind) == (GROUP, KIND):
         own.extend(definition(new))
-    return [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
+    told = [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
+    return [*told, *_scale_causes(new, served)]
 
 
 def _fixed_end(new: Json, before: Json) -> Iterator[validation.Cause]:

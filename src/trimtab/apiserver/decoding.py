@@ -13,6 +13,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
+from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
 from trimtab.kube.gotext import quoted, to_json
@@ -105,6 +106,8 @@ def manifest_in(body: Body, address: Address) -> Json:
         value = {}
     if told := bad_head(value):
         raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
+    if not served.custom and twice_given(body):
+        value = merged(_written(body), served.schema)
     return _of_the_kind(value, body, address)
 
 
@@ -197,8 +200,8 @@ def placed(manifest: Json, address: Address, *, named: bool) -> Json:
         if metadata.get("namespace") not in (None, "", address.namespace):
             raise bad_namespace()
         metadata["namespace"] = address.namespace
-    elif metadata.get("namespace") == "":
-        del metadata["namespace"]
+    else:
+        metadata.pop("namespace", None)
     if named:
         _check_name(metadata, address)
     return {**manifest, "metadata": metadata}
@@ -288,20 +291,20 @@ def twice_given(body: Body) -> tuple[str, ...]:
     if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
-    try:
-        tree = json.loads(body.content, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return ()
-    _look_twice(tree, "", found)
+    _look_twice(_written(body), "", found)
     return tuple(dict.fromkeys(found))
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """An object with its fields as they were written."""
+def _written(body: Body) -> Any:
+    """A JSON body with its fields as they were written; None if it cannot be read."""
+    try:
+        return json.loads(body.content, object_pairs_hook=Pairs) if isinstance(body.content, bytes) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _look_twice(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen = set()
         for name, each in value:
             place = f"{path}.{name}" if path else name

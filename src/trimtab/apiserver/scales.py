@@ -2,16 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.apiserver.catalog import ScalePaths, Served, field
 from trimtab.apiserver.refusing import invalid
+from trimtab.kube.gotext import plain, quoted, type_name
 from trimtab.kube.refusals import Cause, Refused, internal_error
 from trimtab.kube.selectors import label_selector
 
 Json = dict[str, Any]
+LARGEST = 2**31 - 1
 SPEC = ScalePaths(wanted=".spec.replicas", seen=".status.replicas", selector=".spec.selector")
+
+
+def causes(manifest: Mapping[str, Any], paths: ScalePaths) -> Iterator[Cause]:
+    """What is wrong with the fields of a custom resource that its scale is made of."""
+    yield from _replica_causes(manifest, paths.wanted)
+    yield from _replica_causes(manifest, paths.seen)
+    if paths.selector:
+        value, problem = _nested(manifest, paths.selector, str)
+        if problem:
+            yield _cause(paths.selector, quoted(value or ""), problem)
+
+
+def _replica_causes(manifest: Mapping[str, Any], path: str) -> Iterator[Cause]:
+    value, problem = _nested(manifest, path, int)
+    number = value or 0
+    if not problem and number < 0:
+        problem = "should be a non-negative integer"
+    elif not problem and number > LARGEST:
+        problem = f"should be less than or equal to {LARGEST}"
+    if problem:
+        yield _cause(path, str(number), problem)
+
+
+def _cause(path: str, shown: str, problem: str) -> Cause:
+    return Cause(reason="FieldValueInvalid", message=f"Invalid value: {shown}: {problem}", field=path)
+
+
+def _nested(manifest: Mapping[str, Any], path: str, wanted: type) -> tuple[Any, str]:
+    """What stands at a path, or why the server cannot see it; nothing there is no problem."""
+    value: Any = manifest
+    names = path.removeprefix(".").split(".")
+    for depth, name in enumerate(names, 1):
+        if value is None:
+            return None, ""
+        if not isinstance(value, dict):
+            return None, _unseen(names[:depth], value, "map[string]interface{}")
+        if name not in value:
+            return None, ""
+        value = value[name]
+    if type(value) is not wanted:
+        return None, _unseen(names, value, {int: "int64", str: "string"}[wanted])
+    return value, ""
+
+
+def _unseen(names: list[str], value: Any, wanted: str) -> str:
+    found = f"{plain(value)} is of the type {type_name(value)}, expected {wanted}"
+    return f".{'.'.join(names)} accessor error: {found}"
 
 
 def scale_of(manifest: Mapping[str, Any], served: Served) -> Json:
