@@ -207,6 +207,28 @@ def placed(manifest: Json, address: Address, *, named: bool) -> Json:
     return {**manifest, "metadata": metadata}
 
 
+def each_owner_once(manifest: Json, *, late: bool = False) -> Known:
+    """The object with each of its owners named once, and the warning where one was named again.
+
+    Patches are looked at `late`, when admission has had its say, and are warned in other words.
+    """
+    metadata = manifest["metadata"]
+    given = metadata.get("ownerReferences") or []
+    once: list[Json] = []
+    again: list[Json] = []
+    for each in given:
+        (again if each in once else once).append(each)
+    if not again:
+        return Known(manifest)
+    when = " after mutating admission happens" if late else ""
+    told = (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in "
+        "1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        f"duplicate UID(s) observed: {', '.join(str(each.get('uid', '')) for each in again)}"
+    )
+    return Known({**manifest, "metadata": {**metadata, "ownerReferences": once}}, (told,))
+
+
 def _check_name(metadata: Json, address: Address) -> None:
     name = metadata.get("name")
     if not name:
