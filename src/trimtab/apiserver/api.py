@@ -20,7 +20,8 @@ from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
     Body,
     Known,
-    bad_head,
+    check_twins,
+    declaration_in,
     known,
     known_after_patch,
     manifest_in,
@@ -59,10 +60,10 @@ from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
 from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
-from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
+from trimtab.apiserver.writing import changed_object, check_preconditions, check_unborn, new_object
 from trimtab.kube import gotext
 from trimtab.kube.merging.apply import applied, created, settled, updated
-from trimtab.kube.merging.patch import json_patch, merge_patch, not_a_map
+from trimtab.kube.merging.patch import json_patch, merge_patch
 from trimtab.kube.merging.strategic import strategic_patch
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.schemas.defaults import defaulted
@@ -144,7 +145,7 @@ class Api:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
         with warned(read.warnings):
-            return self._create(named, address, options, read.warnings, manager=options.manager)
+            return self._create(named, address, options, read.warnings, manager=options.manager, plain=True)
 
     def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
         """The object in a body, as its kind knows it, and what to warn of."""
@@ -189,7 +190,9 @@ class Api:
         warnings: tuple[str, ...],
         *,
         manager: str | None,
+        plain: bool = False,
     ) -> Answer:
+        """Make a new object; a plain creation, unlike one by an apply or an update, may name no version."""
         served, name = address.served, manifest["metadata"].get("name") or ""
         admission.check_namespace(self.store, address, name)
         new = new_object(
@@ -205,7 +208,7 @@ class Api:
         new = self._admitted(new, served, name)
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
-        if manifest["metadata"].get("resourceVersion"):
+        if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
         return self._add(new, address, options, warnings)
@@ -263,17 +266,23 @@ class Api:
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        config = _config_in(body)
+        declared = declaration_in(body)
         live = self._live(address)
+        if live is None and address.subresource:
+            raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
-        new = applied(live, config, target, manager=options.manager, force=options.force, now=now)
+        new = applied(live, declared.config, target, manager=options.manager, force=options.force, now=now)
+        warnings = (*self._deprecation(address), *check_twins(declared, options.validation))
         read = known(new, address.served, "Ignore")
-        new, warnings = placed(read.manifest, address, named=True), self._deprecation(address)
         if live is None:
-            return self._create(new, address, options, warnings, manager=None)
-        check_preconditions(new, live, address, patch=True)
-        return self.change(new, live, address, options, warnings, manager=None)
+            check_unborn(read.manifest, address)
+        new = placed(read.manifest, address, named=True)
+        with warned(warnings):
+            if live is None:
+                return self._create(new, address, options, warnings, manager=None)
+            check_preconditions(new, live, address, patch=True)
+            return self.change(new, live, address, options, warnings, manager=None)
 
     def change(
         self,
@@ -317,7 +326,7 @@ class Api:
     def _patch_scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         live = manifest_of(self._entry(address), address.served)
         if body.media == APPLY_PATCH:
-            return self._apply_scale(address, _config_in(body), live, options)
+            return self._apply_scale(address, declaration_in(body).config, live, options)
         scale = scales.scale_of(live, address.served)
         patched = _patched(scale, body, address.served)
         return self._scale(address, scale_in(patched, sent=gotext.to_json(patched)), options)
@@ -480,19 +489,6 @@ def _sent(body: Body, patched: Json) -> str:
     if body.media == STRATEGIC_PATCH:
         return gotext.plain(value_of(body))
     return gotext.to_json(patched)
-
-
-def _config_in(body: Body) -> Json:
-    try:
-        config = value_of(Body(body.content, "application/yaml"))
-    except BadJson as exc:
-        raise bad_request(f"error decoding YAML: {exc}") from exc
-    if not isinstance(config, dict):
-        told = not_a_map(config) if config is not None else "unexpected end of JSON input"
-        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
-    if told := bad_head(config):
-        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
-    return {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
 
 
 def _object_in(body: Body) -> Json:

@@ -19,7 +19,14 @@ from trimtab.apiserver.api import APPLY_PATCH, Answer, Api
 from trimtab.apiserver.decoding import Body as Content
 from trimtab.apiserver.documents import discovered, group_version_document, version_facts
 from trimtab.apiserver.refusing import no_such_path
-from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from trimtab.apiserver.requests import (
+    Address,
+    DeleteOptions,
+    ListOptions,
+    WatchOptions,
+    WriteOptions,
+    check_manager,
+)
 from trimtab.apiserver.routes import check_verb
 from trimtab.apiserver.seeds import seed
 from trimtab.apiserver.versions import shown
@@ -45,11 +52,13 @@ from trimtab.kube.cluster import (
 )
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion
 from trimtab.kube.failures import Status, failure
+from trimtab.kube.merging.managers import manager_name
 from trimtab.kube.objects import KubeObject, Page, object_from
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.tasks.clock import Clock
 
 PAGE = 500
+AGENT = "trimtab"  # whose writes they are that name no manager
 
 
 class MemoryCluster:
@@ -156,7 +165,7 @@ class MemoryCluster:
         """Make a new object, or what an object's subresource makes."""
         with _told("create", resource, namespace, name, subresource):
             address = self._address(resource, namespace, name, subresource, verb="create")
-            return _written(self.api.create(address, Content(body), _options(write)))
+            return _written(self.api.create(address, Content(body), _options("CreateOptions", write)))
 
     async def update(
         self,
@@ -171,7 +180,7 @@ class MemoryCluster:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
         with _told("update", resource, namespace, name, subresource):
             address = self._address(resource, namespace, name, subresource, verb="update")
-            return _written(self.api.update(address, Content(body), _options(write)))
+            return _written(self.api.update(address, Content(body), _options("UpdateOptions", write)))
 
     async def patch(
         self,
@@ -187,7 +196,8 @@ class MemoryCluster:
         """Change parts of an object."""
         with _told("patch", resource, namespace, name, subresource):
             address = self._address(resource, namespace, name, subresource, verb="patch")
-            return _written(self.api.patch(address, Content(body, how.value), _options(write)))
+            options = _options("PatchOptions", write)
+            return _written(self.api.patch(address, Content(body, how.value), options))
 
     async def apply(
         self,
@@ -203,7 +213,7 @@ class MemoryCluster:
         """Declare the fields this manager wants (server-side apply)."""
         with _told("apply", resource, namespace, name, subresource):
             address = self._address(resource, namespace, name, subresource, verb="patch")
-            options = _options(write, force=force)
+            options = _options("PatchOptions", write, apply=True, force=force)
             return _written(self.api.patch(address, Content(body, APPLY_PATCH), options))
 
     async def delete(
@@ -266,9 +276,13 @@ class MemoryCluster:
         return address
 
 
-def _options(write: Write, *, force: bool = False) -> WriteOptions:
+def _options(kind: str, write: Write, *, apply: bool = False, force: bool = False) -> WriteOptions:
+    check_manager(kind, write.manager, apply=apply)
     return WriteOptions(
-        manager=write.manager, dry_run=write.dry_run, validation=write.validation.value, force=force
+        manager=manager_name(write.manager, AGENT),
+        dry_run=write.dry_run,
+        validation=write.validation.value,
+        force=force,
     )
 
 

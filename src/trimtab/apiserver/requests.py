@@ -110,6 +110,13 @@ def write_options(kind: str, query: Query, manager: str, *, apply: bool = False)
     )
 
 
+def check_manager(kind: str, manager: str, *, apply: bool = False) -> None:
+    """Refuse a name that no owner may have; `kind` names the options in the refusal."""
+    causes = list(_manager_causes(manager, needed=apply))
+    if causes:
+        raise invalid_options(kind, *causes)
+
+
 def _manager_causes(manager: str, *, needed: bool) -> Iterator[Cause]:
     if needed and not manager:
         yield _cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
@@ -118,7 +125,7 @@ def _manager_causes(manager: str, *, needed: bool) -> Iterator[Cause]:
         yield _cause("FieldValueTooLong", told, "fieldManager")
     for place, char in enumerate(manager):
         if not char.isprintable():
-            where = f"invalid character {quoted(char)[1:-1]} (at position {place})"
+            where = f"invalid character U+{ord(char):04X} (at position {place})"
             told = f"Invalid value: {quoted(manager)}: {where}"
             yield _cause("FieldValueInvalid", told, "fieldManager")
 

@@ -111,6 +111,15 @@ def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: 
         raise modified(served.group, served.plural, address.name)
 
 
+def check_unborn(manifest: Json, address: Address) -> None:
+    """Refuse to apply to an object that is expected to exist, where none does."""
+    metadata = manifest.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else ""
+    if uid:
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(address.served.group, address.served.plural, address.name, why)
+
+
 def _other_uid(uid: str, live: Json, address: Address) -> str:
     served = address.served
     folder = f"{served.group}/{served.plural}" if served.custom else served.plural
