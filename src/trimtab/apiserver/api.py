@@ -27,7 +27,6 @@ from trimtab.apiserver.decoding import (
     manifest_in,
     not_an_object,
     placed,
-    scale_in,
     twice_given,
     value_of,
 )
@@ -58,9 +57,9 @@ from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
-from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
+from trimtab.apiserver.versions import as_kept, manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
-from trimtab.apiserver.writing import changed_object, check_preconditions, check_unborn, new_object
+from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
 from trimtab.kube import gotext
 from trimtab.kube.merging.apply import applied, created, settled, updated
 from trimtab.kube.merging.patch import json_patch, merge_patch
@@ -195,6 +194,7 @@ class Api:
         """Make a new object; a plain creation, unlike one by an apply or an update, may name no version."""
         served, name = address.served, manifest["metadata"].get("name") or ""
         admission.check_namespace(self.store, address, name)
+        admission.check_definition(address, name)
         new = new_object(
             manifest,
             served,
@@ -225,7 +225,7 @@ class Api:
         if self.store.get(served.collection, key) is not None:
             raise already_exists(served.group, served.plural, name)
         if options.dry_run:
-            return Answer(201, _encoded(new), warnings)
+            return Answer(201, _encoded(as_kept(new, served)), warnings)
         entry = self.store.put(served.collection, key, to_store(new, served))
         return Answer(201, shown(entry, served), warnings)
 
@@ -234,7 +234,7 @@ class Api:
     def update(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Replace an object, or a part of it."""
         if address.subresource == "scale":
-            return self._scale(address, _scale_in(body), options)
+            return self._scale(address, body, options)
         read = self._read(body, address, options, named=True)
         with warned(read.warnings):
             return self._update(address, read, options)
@@ -256,14 +256,17 @@ class Api:
         if body.media == APPLY_PATCH:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
-        patched = _patched(live, body, address.served)
-        twice = () if options.validation == "Ignore" or body.media == JSON_PATCH else twice_given(body)
-        read = known_after_patch(patched, address.served, options.validation, _sent(body, patched), twice)
+        read = self._read_patched(_patched(live, body, address.served), body, address.served, options)
         manifest = placed(read.manifest, address, named=True)
         warnings = (*self._deprecation(address), *read.warnings)
         with warned(warnings):
             check_preconditions(manifest, live, address, patch=True)
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
+
+    def _read_patched(self, patched: Json, body: Body, served: Served, options: WriteOptions) -> Known:
+        """What a patch has made of an object, as its kind knows it, and what to warn of."""
+        twice = () if options.validation == "Ignore" or body.media == JSON_PATCH else twice_given(body)
+        return known_after_patch(patched, served, options.validation, _sent(body, patched), twice)
 
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         declared = declaration_in(body)
@@ -274,10 +277,11 @@ class Api:
         now = self.clock.now()
         new = applied(live, declared.config, target, manager=options.manager, force=options.force, now=now)
         warnings = (*self._deprecation(address), *check_twins(declared, options.validation))
-        read = known(new, address.served, "Ignore")
+        if not address.served.custom:
+            new = known(new, address.served, "Ignore").manifest
         if live is None:
-            check_unborn(read.manifest, address)
-        new = placed(read.manifest, address, named=True)
+            check_unborn(new, address)
+        new = placed(new, address, named=True)
         with warned(warnings):
             if live is None:
                 return self._create(new, address, options, warnings, manager=None)
@@ -302,7 +306,7 @@ class Api:
         )
         if not address.subresource:
             new = self._admitted(new, served, address.name, live)
-        if causes := update_causes(new, live, served):
+        if causes := update_causes(new, live, served, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         return self.replace(new, live, address, options, warnings)
 
@@ -314,7 +318,7 @@ class Api:
         if settled(live, new) == live:
             return Answer(200, _encoded(live), warnings)
         if options.dry_run:
-            return Answer(200, _encoded(new), warnings)
+            return Answer(200, _encoded(as_kept(new, served)), warnings)
         if may_go(new):
             self.store.remove(served.collection, address.key, to_store(live, served))
             return Answer(200, _encoded(new), warnings)
@@ -323,44 +327,64 @@ class Api:
 
     # -- scaling ------------------------------------------------------------------------------------------
 
+    def _scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Replace the scale of an object."""
+        read, headed = self._scale_in(body, address, options)
+        scale = placed(read.manifest, address, named=True)
+        with warned(read.warnings):
+            live = manifest_of(self._entry(address), address.served)
+            check_uid(scale, live, address)
+            if headed:
+                before = defaulted(scales.scale_to_change(live, address.served), scales.kind().schema)
+                after = defaulted(scale, scales.kind().schema)
+                now = self.clock.now()
+                scale = updated(before, after, scales.target(), manager=options.manager, now=now)
+            return self._rescale(scale, live, address, options, read.warnings)
+
+    def _scale_in(self, body: Body, address: Address, options: WriteOptions) -> tuple[Known, bool]:
+        """The Scale in a body, and whether it says that it is one."""
+        own = msgspec.structs.replace(address, served=scales.kind())
+        try:
+            twice = () if options.validation == "Ignore" else twice_given(body)
+            read = known(manifest_in(body, own), own.served, options.validation, twice)
+        except Refused as refused:
+            raise scales.unreadable() if address.served.custom else refused from refused
+        value = value_of(body)
+        headed = not address.served.custom or bool(value.get("kind") and value.get("apiVersion"))
+        return read, headed
+
     def _patch_scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         live = manifest_of(self._entry(address), address.served)
         if body.media == APPLY_PATCH:
             return self._apply_scale(address, declaration_in(body).config, live, options)
-        scale = scales.scale_of(live, address.served)
-        patched = _patched(scale, body, address.served)
-        return self._scale(address, scale_in(patched, sent=gotext.to_json(patched)), options)
+        kind = scales.kind()
+        before = scales.scale_to_change(live, address.served)
+        read = self._read_patched(_patched(before, body, kind), body, kind, options)
+        scale = placed(read.manifest, address, named=True)
+        before, scale = (defaulted(each, kind.schema) for each in (before, scale))
+        now = self.clock.now()
+        with warned(read.warnings):
+            scale = updated(before, scale, scales.target(), manager=options.manager, now=now)
+            return self._rescale(scale, live, address, options, read.warnings)
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
-        served = address.served
+        served, kind, now = address.served, scales.kind(), self.clock.now()
         if served.custom:
             raise scales.not_applicable()
-        own = scales.config_of(scale_in(config), served)
-        target = target_of(served, address.subresource, self.catalog.versions(served.group))
-        now = self.clock.now()
-        new = applied(live, own, target, manager=options.manager, force=options.force, now=now)
-        return self._scaled(scales.untimed(new), live, address, options)
+        before = defaulted(scales.scale_to_change(live, served), kind.schema)
+        new = applied(before, config, scales.target(), manager=options.manager, force=options.force, now=now)
+        scale = placed(known(new, kind, "Ignore").manifest, address, named=True)
+        return self._rescale(defaulted(scale, kind.schema), live, address, options, ())
 
-    def _scale(self, address: Address, scale: Json, options: WriteOptions) -> Answer:
-        served = address.served
-        wanted = placed({"metadata": {}, **scale}, address, named=True)
-        live = manifest_of(self._entry(address), served)
-        replicas = (wanted.get("spec") or {}).get("replicas") or 0
-        if replicas < 0:
-            raise scales.negative(address.name, replicas)
-        new = scales.scaled(live, replicas, served)
-        version = wanted["metadata"].get("resourceVersion") or ""
-        stated = {**new, "metadata": {**new["metadata"], "resourceVersion": version}}
-        check_preconditions(stated, live, address, patch=True)
-        if scales.is_owned(live, served):
-            target = target_of(served, address.subresource, self.catalog.versions(served.group))
-            owned = updated(live, new, target, manager=options.manager, now=self.clock.now())
-            new = scales.untimed(owned)
-        return self._scaled(new, live, address, options)
-
-    def _scaled(self, new: Json, live: Json, address: Address, options: WriteOptions) -> Answer:
-        answer = self.change(new, live, address, options, (), manager=None)
-        return Answer(200, _encoded(scales.scale_of(msgspec.json.decode(answer.body), address.served)))
+    def _rescale(
+        self, scale: Json, live: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]
+    ) -> Answer:
+        """Carry a changed Scale over to its object; the answer is the Scale again."""
+        new = scales.scaled(live, scale, address.served)
+        check_preconditions(new, live, address, patch=True)
+        answer = self.change(new, live, address, options, warnings, manager=None)
+        shown = scales.scale_of(msgspec.json.decode(answer.body), address.served)
+        return Answer(200, _encoded(shown), answer.warnings)
 
     # -- deleting -----------------------------------------------------------------------------------------
 
@@ -499,13 +523,6 @@ def _object_in(body: Body) -> Json:
     if not isinstance(value, dict):
         raise bad_request("the body is no object")
     return value
-
-
-def _scale_in(body: Body) -> Json:
-    try:
-        return scale_in(value_of(body))
-    except BadJson as exc:
-        raise bad_request(str(exc)) from exc
 
 
 def list_body(found: Listed, served: Served) -> bytes:

@@ -33,7 +33,6 @@ _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-SCALE = "io.k8s.api.autoscaling.v1.Scale"
 SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -242,8 +241,8 @@ def placed(manifest: Json, address: Address, *, named: bool) -> Json:
         if metadata.get("namespace") not in (None, "", address.namespace):
             raise bad_namespace()
         metadata["namespace"] = address.namespace
-    elif metadata.get("namespace") == "":
-        del metadata["namespace"]
+    else:
+        metadata.pop("namespace", None)
     if named:
         _check_name(metadata, address)
     return {**manifest, "metadata": metadata}
@@ -377,12 +376,3 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     if problem := unreadable(value, built_in().type(DELETE_OPTIONS)):
         raise bad_request(problem.partition(": ")[2])
     return {name: each for name, each in value.items() if each is not None}
-
-
-def scale_in(value: Any, *, sent: str = "") -> Json:
-    """A Scale that can be read; what comes of a patch, `sent`, is refused in other words."""
-    if not isinstance(value, dict):
-        raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
-    if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
-        raise _bad_patch(sent, problem.partition(": ")[2]) if sent else bad_request(problem)
-    return value
