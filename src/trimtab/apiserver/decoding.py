@@ -6,7 +6,7 @@ import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -17,11 +17,15 @@ from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
 from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.merging.patch import not_a_map
 from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schemas.decoding import unreadable
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.schemas.schema import OBJECT_META
+
+if TYPE_CHECKING:
+    from trimtab.resources.yaml import Forgiven
 
 Json = dict[str, Any]
 NO_KIND = "couldn't get version/kind; json parse error: "
@@ -30,7 +34,6 @@ _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-SCALE = "io.k8s.api.autoscaling.v1.Scale"
 SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -59,13 +62,16 @@ def value_of(body: Body) -> Any:
 
 
 def _from_yaml(content: bytes) -> Any:
-    from trimtab.resources.yaml import documents
+    return _forgiven(content).value
+
+
+def _forgiven(content: bytes) -> Forgiven:
+    from trimtab.resources.yaml import forgiven
 
     try:
-        found = documents(content, "body")
+        return forgiven(content, "body")
     except TrimtabError as exc:
         raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
-    return found[0].value if found else None
 
 
 def _from_protobuf(content: bytes) -> Any:
@@ -109,6 +115,44 @@ def manifest_in(body: Body, address: Address) -> Json:
     if not served.custom and twice_given(body):
         value = merged(_written(body), served.schema)
     return _of_the_kind(value, body, address)
+
+
+class Declared(Struct, frozen=True):
+    """What somebody applies, and the keys that stand twice in it, in the server's words."""
+
+    config: Json
+    twins: tuple[str, ...] = ()
+
+
+def declaration_in(body: Body) -> Declared:
+    """The configuration in the body of an apply."""
+    try:
+        read = _forgiven(body.content) if isinstance(body.content, bytes) else None
+    except BadJson as exc:
+        raise bad_request(f"error decoding YAML: {exc}") from exc
+    config = read.value if read else body.content
+    if not isinstance(config, dict | None):
+        told = not_a_map(config)
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
+    config = config or {}
+    if told := bad_head(config):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+    headed = {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
+    twins = read.twins if read else ()
+    return Declared(
+        headed, tuple(f"line {twin.line}: key {quoted(twin.key)} already set in map" for twin in twins)
+    )
+
+
+def check_twins(declared: Declared, validation: str) -> tuple[str, ...]:
+    """What to warn of in a configuration; refused if it was to be read strictly."""
+    if not declared.twins or validation == "Ignore":
+        return ()
+    if validation == "Strict":
+        lines = "".join(f"\n  {each}" for each in declared.twins)
+        told = f"error converting YAML to JSON: yaml: unmarshal errors:{lines}"
+        raise bad_request(f"error strict decoding YAML: {told}")
+    return declared.twins
 
 
 def bad_head(value: Json) -> str:
@@ -357,12 +401,3 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     if problem := unreadable(value, built_in().type(DELETE_OPTIONS)):
         raise bad_request(problem.partition(": ")[2])
     return {name: each for name, each in value.items() if each is not None}
-
-
-def scale_in(value: Any, *, sent: str = "") -> Json:
-    """A Scale that can be read; what comes of a patch, `sent`, is refused in other words."""
-    if not isinstance(value, dict):
-        raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
-    if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
-        raise _bad_patch(sent, problem.partition(": ")[2]) if sent else bad_request(problem)
-    return value

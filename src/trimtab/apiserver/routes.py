@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Catalog
-from trimtab.apiserver.refusing import method_not_allowed, no_such_path
+from trimtab.apiserver.refusing import method_not_allowed, no_such_path, not_found
 from trimtab.apiserver.requests import Address
 
 COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -85,7 +85,7 @@ def check_verb(address: Address, verb: str) -> None:
     served = address.served
     part = served.subresource(address.subresource) if address.subresource else None
     if address.subresource and part is None:
-        raise no_such_path()
+        raise not_found(served.group, served.plural, address.name) if served.custom else no_such_path()
     across = served.namespaced and not address.namespace  # all namespaces together can only be read
     if across and served.custom and verb not in ("list", "watch"):
         raise NoSuchGroup

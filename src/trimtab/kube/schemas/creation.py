@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.kube.quantity import parse_quantity
-from trimtab.kube.schemas.defaults import defaulted
+from trimtab.kube.schemas.defaults import defaulted, filled
 from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.times import seconds_text
 
@@ -31,13 +31,17 @@ def created(
     resets_status: bool = True,
     counts_generation: bool = True,
 ) -> Json:
-    """The object that a create of `manifest` leaves, with this uid at this time."""
+    """The object that a create of `manifest` leaves, with this uid at this time.
+
+    A custom resource is expected to be read already: its nulls are judged by whoever validates it.
+    """
     sent = {name: value for name, value in manifest.items() if name != "status" or not resets_status}
     metadata = unclaimed(manifest.get("metadata") or {})
     metadata |= {"uid": uid, "creationTimestamp": seconds_text(now)}
     if counts_generation:
         metadata["generation"] = 1
-    kept = defaulted({**sent, "metadata": metadata}, schema)
+    whole = {**sent, "metadata": metadata}
+    kept = defaulted(whole, schema) if schema.model else filled(whole, schema)
     prepare = PREPARED.get(schema.model)
     return prepare(kept) if prepare is not None else kept
 
