@@ -62,6 +62,8 @@ def admitted(new: Json, served: Served, store: Store, live: Json | None = None) 
     kind = (served.group, served.kind)
     if kind == ("", "Service"):
         return services.allocated(new, store, live)
+    if live is not None and kind == ("", "Pod"):
+        return pods.readmitted(new, live)
     if live is not None:
         return definitions.with_stored_versions(new) if kind == DEFINITION else new
     if kind in GUARDS:
