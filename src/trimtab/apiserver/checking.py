@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.apiserver.catalog import Served, field
-from trimtab.apiserver.definitions import CLEANUP, GROUP, KIND
+from trimtab.apiserver.definitions import CLEANUP
 from trimtab.apiserver.scales import LARGEST, not_a_number
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
 from trimtab.kube.schemas import validation
 from trimtab.kube.schemas.validation.causes import invalid
-from trimtab.kube.schemas.validation.definitions import definition
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE, metadata_update
 
 Json = dict[str, Any]
@@ -42,8 +41,6 @@ def update_causes(new: Json, live: Json, served: Served, subresource: str = "") 
         *validation.update_causes(new, live, served.schema, status_only=status_only),
         *_scale_causes(new, served, ("seen",) if status_only else ("wanted", "seen")),
     ]
-    if (served.group, served.kind) == (GROUP, KIND):
-        own.extend(definition(new))
     return [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
 
 

@@ -44,7 +44,7 @@ def _without_holes(value: Any, schema: Schema | None) -> Any:
     element = schema.element
     if not isinstance(value, list) or element is None or element.type != "object":
         return value
-    whole = {} if element.values is None else None
+    whole: dict[str, Any] | None = {} if element.values is None else None
     return [_without_holes(whole if each is None else each, element) for each in value]
 
 
