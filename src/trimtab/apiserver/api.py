@@ -22,6 +22,7 @@ from trimtab.apiserver.decoding import (
     Known,
     check_twins,
     declaration_in,
+    each_owner_once,
     known,
     known_after_patch,
     manifest_in,
@@ -67,6 +68,7 @@ from trimtab.kube.merging.strategic import strategic_patch
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.schemas.defaults import defaulted
 from trimtab.kube.schemas.validation.causes import part
+from trimtab.kube.schemas.warnings import creation_warnings, update_warnings
 from trimtab.tasks.clock import Clock, SystemClock
 
 Json = dict[str, Any]
@@ -150,8 +152,9 @@ class Api:
         """The object in a body, as its kind knows it, and what to warn of."""
         twice = () if options.validation == "Ignore" else twice_given(body)
         read = known(manifest_in(body, address), address.served, options.validation, twice)
-        warnings = (*self._deprecation(address), *read.warnings)
-        return Known(placed(read.manifest, address, named=named), warnings)
+        owned = each_owner_once(placed(read.manifest, address, named=named))
+        warnings = (*self._deprecation(address), *read.warnings, *owned.warnings)
+        return Known(owned.manifest, warnings)
 
     def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Bind a Pod to a node, or evict it."""
@@ -211,7 +214,7 @@ class Api:
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        return self._add(new, address, options, warnings)
+        return self._add(new, address, options, (*warnings, *creation_warnings(new, served.schema)))
 
     def _admitted(self, new: Json, served: Served, name: str, live: Json | None = None) -> Json:
         try:
@@ -222,8 +225,9 @@ class Api:
     def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
         served, name = address.served, new["metadata"]["name"]
         key = f"{address.namespace}/{name}"
-        if self.store.get(served.collection, key) is not None:
-            raise already_exists(served.group, served.plural, name)
+        if (taken := self.store.get(served.collection, key)) is not None:
+            ending = "deletionTimestamp" in taken.decoded()["metadata"]
+            raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
             return Answer(201, _encoded(as_kept(new, served)), warnings)
         entry = self.store.put(served.collection, key, to_store(new, served))
@@ -257,8 +261,8 @@ class Api:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
         read = self._read_patched(_patched(live, body, address.served), body, address.served, options)
-        manifest = placed(read.manifest, address, named=True)
-        warnings = (*self._deprecation(address), *read.warnings)
+        owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
+        manifest, warnings = owned.manifest, (*self._deprecation(address), *read.warnings, *owned.warnings)
         with warned(warnings):
             check_preconditions(manifest, live, address, patch=True)
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
@@ -308,7 +312,8 @@ class Api:
             new = self._admitted(new, served, address.name, live)
         if causes := update_causes(new, live, served, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
-        return self.replace(new, live, address, options, warnings)
+        more = update_warnings(new, live, served.schema, subresource=address.subresource)
+        return self.replace(new, live, address, options, (*warnings, *more))
 
     def replace(
         self, new: Json, live: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]

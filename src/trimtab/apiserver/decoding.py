@@ -13,6 +13,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
+from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
 from trimtab.kube.gotext import quoted, to_json
@@ -111,6 +112,8 @@ def manifest_in(body: Body, address: Address) -> Json:
         value = {}
     if told := bad_head(value):
         raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
+    if not served.custom and twice_given(body):
+        value = merged(_written(body), served.schema)
     return _of_the_kind(value, body, address)
 
 
@@ -248,6 +251,28 @@ def placed(manifest: Json, address: Address, *, named: bool) -> Json:
     return {**manifest, "metadata": metadata}
 
 
+def each_owner_once(manifest: Json, *, late: bool = False) -> Known:
+    """The object with each of its owners named once, and the warning where one was named again.
+
+    Patches are looked at `late`, when admission has had its say, and are warned in other words.
+    """
+    metadata = manifest["metadata"]
+    given = metadata.get("ownerReferences") or []
+    once: list[Json] = []
+    again: list[Json] = []
+    for each in given:
+        (again if each in once else once).append(each)
+    if not again:
+        return Known(manifest)
+    when = " after mutating admission happens" if late else ""
+    told = (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in "
+        "1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        f"duplicate UID(s) observed: {', '.join(str(each.get('uid', '')) for each in again)}"
+    )
+    return Known({**manifest, "metadata": {**metadata, "ownerReferences": once}}, (told,))
+
+
 def _check_name(metadata: Json, address: Address) -> None:
     name = metadata.get("name")
     if not name:
@@ -332,20 +357,20 @@ def twice_given(body: Body) -> tuple[str, ...]:
     if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
-    try:
-        tree = json.loads(body.content, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return ()
-    _look_twice(tree, "", found)
+    _look_twice(_written(body), "", found)
     return tuple(dict.fromkeys(found))
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """An object with its fields as they were written."""
+def _written(body: Body) -> Any:
+    """A JSON body with its fields as they were written; None if it cannot be read."""
+    try:
+        return json.loads(body.content, object_pairs_hook=Pairs) if isinstance(body.content, bytes) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _look_twice(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen = set()
         for name, each in value:
             place = f"{path}.{name}" if path else name

@@ -110,13 +110,6 @@ def write_options(kind: str, query: Query, manager: str, *, apply: bool = False)
     )
 
 
-def check_manager(kind: str, manager: str, *, apply: bool = False) -> None:
-    """Refuse a name that no owner may have; `kind` names the options in the refusal."""
-    causes = list(_manager_causes(manager, needed=apply))
-    if causes:
-        raise invalid_options(kind, *causes)
-
-
 def _manager_causes(manager: str, *, needed: bool) -> Iterator[Cause]:
     if needed and not manager:
         yield _cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")

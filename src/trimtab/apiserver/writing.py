@@ -25,7 +25,7 @@ from trimtab.kube.gotext import quoted
 from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
-from trimtab.kube.schemas.creation import created, resets_status
+from trimtab.kube.schemas.creation import created, resets_status, unclaimed
 from trimtab.kube.schemas.defaults import defaulted, filled
 
 Json = dict[str, Any]
@@ -39,6 +39,7 @@ def new_object(
     whole = with_counter(_completed(manifest, served, manager), None)
     if manager is not None:
         target = target_of(served, "", versions)
+        whole = {**whole, "metadata": unclaimed(whole["metadata"])}
         whole = with_first_owners(whole, target, manager=manager, now=now)
     return created(
         whole,
@@ -64,6 +65,7 @@ def changed_object(
     new = with_counter(_completed(_identified(manifest, live), served, manager), live)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
+        new = _with_stated_owners(new, manifest)
         new = with_owners(live, new, target, manager=manager, now=now)
     new = _identified(new, live)
     if address.subresource == "status":
@@ -76,6 +78,13 @@ def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     if served.custom and manager is None:
         return filled(manifest, served.schema)
     return defaulted(manifest, served.schema)
+
+
+def _with_stated_owners(new: Json, manifest: Json) -> Json:
+    """The object with an empty list of owners where the request has one: that is a wish, not nothing."""
+    if manifest["metadata"].get("managedFields") != []:
+        return new
+    return {**new, "metadata": {**new["metadata"], "managedFields": []}}
 
 
 def _identified(manifest: Json, live: Json) -> Json:
@@ -110,7 +119,7 @@ def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: 
         raise Refused(500, "", f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax")
     if not patch:
         check_uid(manifest, live, address)
-    if not version and not patch and strategy_of(served).needs_version:
+    if version in ("", "0") and not patch and strategy_of(served).needs_version:
         told = "Invalid value: 0: must be specified for an update"
         cause = Cause(reason="FieldValueInvalid", message=told, field="metadata.resourceVersion")
         raise invalid(served.group, served.plural, address.name, [cause])
@@ -136,8 +145,10 @@ def check_unborn(manifest: Json, address: Address) -> None:
 
 def _other_uid(uid: str, live: Json, address: Address) -> str:
     served = address.served
-    folder = f"{served.group}/{served.plural}" if served.custom else served.plural
-    place = "/".join(part for part in ("/registry", folder, address.namespace, address.name) if part)
+    folder = f"{served.group}/{served.plural}" if served.custom else strategy_of(served).folder
+    place = "/".join(
+        part for part in ("/registry", folder or served.plural, address.namespace, address.name) if part
+    )
     told = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
     return (
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: {told}"

@@ -22,6 +22,8 @@ from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIM
 from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
 
 RESOURCE_LIST = "v1.ResourceList"  # amounts of resources, which the server keeps to thousandths
+#: maps that may not be empty: they are kept if they are, since the refusal shows them
+SHOWN_EMPTY: Mapping[str, tuple[str, ...]] = {"io.k8s.api.core.v1.PersistentVolumeSpec": ("capacity",)}
 EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
@@ -50,11 +52,12 @@ def _without_holes(value: Any, schema: Schema | None) -> Any:
 
 def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """One struct: read, defaulted, written."""
-    off = SWITCHED_OFF.get(schema.model, ())
+    off, shown = SWITCHED_OFF.get(schema.model, ()), SHOWN_EMPTY.get(schema.model, ())
     read = {
         name: value
         for name, value in given.items()
-        if name not in off and not means_nothing(value, schema.child(name))
+        if name not in off
+        and (not means_nothing(value, schema.child(name)) or (value == {} and name in shown))
     }
     rule = RULES.get(schema.model)
     if rule is not None:

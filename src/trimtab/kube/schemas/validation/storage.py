@@ -116,15 +116,15 @@ def _grown(spec: Json, before: Json, status: Json) -> Causes:
 def volume(manifest: Json) -> Causes:
     """What is wrong with a PersistentVolume."""
     spec = part(manifest, "spec")
-    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+    modes, capacity = spec.get("accessModes") or [], spec.get("capacity")
     if not modes:
         yield required("spec.accessModes")
     yield from _access_modes(modes, "spec")
     if not capacity:
         yield required("spec.capacity")
-    if set(capacity) != {"storage"}:
+    if set(capacity or {}) != {"storage"}:
         yield not_supported("spec.capacity", capacity, ("storage",))
-    for name, amount in capacity.items():
+    for name, amount in (capacity or {}).items():
         if parse_quantity(amount).nanos <= 0:
             yield invalid(f"spec.capacity[{name}]", amount, POSITIVE)
     policy = spec.get("persistentVolumeReclaimPolicy")
