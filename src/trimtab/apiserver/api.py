@@ -199,7 +199,7 @@ class Api:
         )
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
-        new = self._admitted(new, served, name)
+        new = self._admitted(new, served, name, through_status=bool(address.subresource))
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
@@ -207,11 +207,13 @@ class Api:
         new["metadata"].pop("resourceVersion", None)
         return self._add(new, address, options, (*warnings, *creation_warnings(new, served.schema)))
 
-    def _admitted(self, new: Json, served: Served, name: str, live: Json | None = None) -> Json:
+    def _admitted(
+        self, new: Json, served: Served, name: str, live: Json | None = None, *, through_status: bool = False
+    ) -> Json:
         try:
-            return admission.admitted(new, served, self.store, live)
+            return admission.admitted(new, served, self.store, live, through_status=through_status)
         except Taken as taken:
-            raise invalid(served.group, served.kind, name, [taken.cause]) from taken
+            raise invalid(served.group, served.kind, name, taken.causes) from taken
 
     def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
         served, name = address.served, new["metadata"]["name"]
@@ -237,7 +239,7 @@ class Api:
     def _update(self, address: Address, read: Known, options: WriteOptions) -> Answer:
         live = self._live(address)
         if live is None:
-            if strategy_of(address.served).creates_on_update and not address.subresource:
+            if strategy_of(address.served).creates_on_update and address.subresource in ("", "status"):
                 return self._create(read.manifest, address, options, read.warnings, manager=options.manager)
             raise not_found(address.served.group, address.served.plural, address.name)
         check_preconditions(read.manifest, live, address)
