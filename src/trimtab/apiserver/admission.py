@@ -66,6 +66,8 @@ def admitted(
         return services.left_alone(new) if kind == ("", "Service") else new
     if kind == ("", "Service"):
         return services.allocated(new, store, live)
+    if live is not None and kind == ("", "Pod"):
+        return pods.readmitted(new, live)
     if live is not None:
         return definitions.with_stored_versions(new) if kind == DEFINITION else new
     if kind in GUARDS:

@@ -20,6 +20,7 @@ from trimtab.kube.gotext import quoted
 from trimtab.kube.merging.patch import not_a_map
 from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.inner import is_readable
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.schemas.schema import OBJECT_META
@@ -198,7 +199,8 @@ def _another_kind(value: Json, kind: str, version: str, served: Served) -> Refus
     """The refusal of an object that is not of the kind that is addressed."""
     group, _, number = version.rpartition("/")
     model = built_in().models.get((group, number, kind))
-    if model and (group, kind) == (served.group, served.kind):
+    known = model or is_readable(version, kind)
+    if known and (group, kind) == (served.group, served.kind):
         told = f"the API version in the data ({version}) does not match the expected API version"
         return bad_request(f"{told} ({served.api_version})")
     why = not_of_the_kind(value, kind, version, served)

@@ -1,7 +1,8 @@
 """Fields that stand twice in a body: what the server makes of them. Pure.
 
-A built-in kind is decoded into Go structs: the second time a field comes, it is read into what the first one
-left. Structs and maps are completed, elements of lists are read over those before them, other values replaced.
+A built-in kind is decoded into Go structs: the second time a field comes, it is read into what the first
+one left. Structs and maps are completed, elements of lists are read over those before them, other values are
+replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is warned of although it is accepted; the words themselves are held to the real server by the contract."""
+"""What is warned of although it is accepted; the words are held to the real server by the contract suite."""
 
 from __future__ import annotations
 

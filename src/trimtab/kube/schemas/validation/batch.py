@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from trimtab.kube.schemas.inner import inner
 from trimtab.kube.schemas.schedules import BadSchedule, parse_schedule
 from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
@@ -94,7 +95,8 @@ def job_update(new: Json, old: Json) -> Causes:
     for name in FIXED:
         free = name == "template" and before.get("suspend")
         if spec.get(name) != before.get(name) and not free:
-            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
+            held = inner(spec.get(name), "PodTemplateSpec") if name == "template" else spec.get(name)
+            yield invalid(f"spec.{name}", held, IMMUTABLE)
 
 
 #: what no update may change, in the server's order

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    Shown,
     duplicate,
     entries,
     forbidden,

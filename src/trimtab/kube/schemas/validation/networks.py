@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    Shown,
     duplicate,
     each_invalid,
     entries,

@@ -1,6 +1,6 @@
 """Addresses and networks that can be read and yet are not in the form in which they should be written. Pure.
 
-Forms that different programs read differently (zeros in front, IPv4 dressed as IPv6) are refused by validation.
+Forms that programs read differently (zeros in front, IPv4 dressed as IPv6) are refused by validation.
 """
 
 from __future__ import annotations
