@@ -35,7 +35,7 @@ def update_causes(new: Json, live: Json, served: Served, subresource: str = "") 
     if (served.group, served.kind) in ONCE:
         return list(map(_told, validation.update_causes(new, live, served.schema)))
     general = [*_fixed_end(new["metadata"], before), *metadata_update(new["metadata"], before)]
-    status_only = served.custom and subresource == "status"
+    status_only = subresource == "status"
     own = [
         *_fixed_end(new["metadata"], before),
         *validation.update_causes(new, live, served.schema, status_only=status_only),

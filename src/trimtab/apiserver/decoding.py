@@ -203,8 +203,15 @@ def _another_kind(value: Json, kind: str, version: str, served: Served) -> Refus
     if known and (group, kind) == (served.group, served.kind):
         told = f"the API version in the data ({version}) does not match the expected API version"
         return bad_request(f"{told} ({served.api_version})")
-    why = no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
+    why = not_of_the_kind(value, kind, version, served)
     return bad_request(f"{kind} in version {quoted(number)} cannot be handled as a {served.kind}: {why}")
+
+
+def not_of_the_kind(value: Json, kind: str, version: str, served: Served) -> str:
+    """Why an object of another kind cannot be taken for one of this kind."""
+    group, _, number = version.rpartition("/")
+    model = built_in().models.get((group, number, kind))
+    return no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
 
 
 def _unlike(value: Json, model: str, kind: str, number: str, served: Served) -> str:

@@ -16,6 +16,7 @@ from trimtab.apiserver.decoding import (
     bad_head,
     json_word,
     no_such_kind,
+    not_of_the_kind,
     twice_given,
     unreadable_as,
     value_of,
@@ -126,7 +127,8 @@ def _check_type(manifest: Json, served: Served, shown: Shown) -> None:
     if version != served.api_version and served.custom:
         told = f"the API version in the data ({version}) does not match the expected API version"
         raise bad_request(f"{told} ({served.api_version})")
-    raise _bad_patch(shown, no_such_kind(kind, version))
+    why = no_such_kind(kind, version) if served.custom else not_of_the_kind(manifest, kind, version, served)
+    raise _bad_patch(shown, why)
 
 
 def _bad_patch(shown: Shown, why: str) -> Refused:

@@ -213,7 +213,7 @@ def applied(
     now: datetime,
 ) -> dict[str, Any]:
     """The object after the manager has applied a configuration; `live` is None if there is no object yet."""
-    _check_type(config, target)
+    check_type(config, target)
     old = dict(live) if live is not None else dict(target.blank)
     owners = _recorded(old)
     bare = _bare(old)
@@ -304,7 +304,8 @@ def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, shap
 # -- refusing -----------------------------------------------------------------------------------------------
 
 
-def _check_type(config: Mapping[str, Any], target: Target) -> None:
+def check_type(config: Mapping[str, Any], target: Target) -> None:
+    """Refuse a configuration of something else than what it is applied to."""
     version, kind = config.get("apiVersion", ""), config.get("kind", "")
     if (version, kind) != (target.api_version, target.kind):
         raise bad_request(f"invalid object type: {_spoken_type(version, kind)}")

@@ -18,13 +18,13 @@ INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
 MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
-RAW = "io.k8s.apimachinery.pkg.runtime.RawExtension"  # an object that is kept as it is, owned as a whole
+RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 # Built-in types that hold whatever they are given.
 OPAQUE = frozenset(
     {
         "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
         "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
-        RAW,
+        RAW_EXTENSION,
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray",
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool",
@@ -107,7 +107,7 @@ class Schema:
         self.preserves_unknown: bool = _preserves_unknown(raw, self.model)
         self.list_type: str = raw.get("x-kubernetes-list-type", "atomic")
         self.list_keys: tuple[str, ...] = tuple(raw.get("x-kubernetes-list-map-keys", ()))
-        self.atomic: bool = raw.get("x-kubernetes-map-type") == "atomic" or self.model == RAW
+        self.atomic: bool = raw.get("x-kubernetes-map-type") == "atomic" or self.model == RAW_EXTENSION
         self.merge_key: str = raw.get("x-kubernetes-patch-merge-key", "")
         strategies = raw.get("x-kubernetes-patch-strategy", "")
         self.merge_strategies: frozenset[str] = frozenset(strategies.split(",")) if strategies else NOTHING
@@ -230,7 +230,8 @@ class Schema:
 
 def crd_schema(declared: Mapping[str, Any], types: Types) -> Schema:
     """The root node of a CRD version's `openAPIV3Schema`; `types` are the built-in ones, for metadata."""
-    properties = {**declared.get("properties", {}), **TYPE_META, "metadata": {"$ref": OBJECT_META}}
+    own = {**TYPE_META, "metadata": {"allOf": [{"$ref": OBJECT_META}]}}
+    properties = {**(declared.get("properties") or {}), **own}
     return Schema({**declared, "type": "object", "properties": properties}, types)
 
 

@@ -78,6 +78,11 @@ def definition_update(new: Json, old: Json) -> Causes:
     yield from _kept_at_the_root(spec)
 
 
+def accepted_names(new: Json, _old: Json) -> Causes:
+    """What is wrong with the status of a CRD."""
+    yield from _names(part(part(new, "status"), "acceptedNames"), "status.acceptedNames")
+
+
 def _is_established(manifest: Json) -> bool:
     conditions = part(manifest, "status").get("conditions") or ()
     return any((each.get("type"), each.get("status")) == ("Established", "True") for each in conditions)
@@ -375,7 +380,7 @@ def _review_versions(versions: list[str], path: str) -> Causes:
 
 def _status(manifest: Json) -> Causes:
     status = part(manifest, "status")
-    yield from _names(part(status, "acceptedNames"), "status.acceptedNames")
+    yield from accepted_names(manifest, {})
     stored, path = status.get("storedVersions") or [], "status.storedVersions"
     if not stored:
         yield invalid(path, None, "must have at least one stored version")
