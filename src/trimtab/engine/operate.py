@@ -29,7 +29,8 @@ from trimtab.engine.acts import (
     Wave,
     step_of,
 )
-from trimtab.engine.apply import Judge, Performer, WriteSettings
+from trimtab.engine.apply import Performer, WriteSettings
+from trimtab.engine.cache.records import Judge
 from trimtab.engine.kinds import Kinds
 from trimtab.engine.live import Change, Live, LiveView
 from trimtab.engine.operations import OperationPhase, OperationState
