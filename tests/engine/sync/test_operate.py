@@ -1,4 +1,4 @@
-"""Syncs on clusters where things really happen: rollouts, Jobs, waves, hooks, prunes, ends before their time."""
+"""Syncs on clusters where things really happen: rollouts, Jobs, waves, hooks, prunes, early ends."""
 
 from __future__ import annotations
 
@@ -419,27 +419,24 @@ async def test_a_plan_may_be_tried_never_or_always(world: World) -> None:
 
 async def test_a_failed_operation_is_tried_again_until_it_works(world: World) -> None:
     waits: list[float] = []
-    resource = await world.resource("Namespace")
+    failed = asyncio.Event()
     elsewhere = config_map("a")
     elsewhere["metadata"]["namespace"] = "elsewhere"
 
-    def help_it(state: OperationState) -> None:
+    def hear(state: OperationState) -> None:
         if state.retry_at is not None:
             waits.append((state.retry_at - world.clock.now()).total_seconds())
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}
-            helping.append(namespace)
+            failed.set()
 
-    helping: list[dict[str, object]] = []
+    async def make_the_namespace() -> None:
+        await failed.wait()
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}
+        await world.cluster.create(await world.resource("Namespace"), namespace)
+
     limits = RetryLimits(limit=2, wait=timedelta(milliseconds=20))
-
-    async def make() -> None:
-        while not helping:
-            await asyncio.sleep(0.001)
-        await world.cluster.create(resource, helping[0])
-
     async with asyncio.TaskGroup() as group:
-        group.create_task(make())
-        state = await world.sync([elsewhere], Operation(retry=limits), record=help_it)
+        group.create_task(make_the_namespace())
+        state = await world.sync([elsewhere], Operation(retry=limits), record=hear)
     assert (state.phase, state.retry_count) == (SUCCEEDED, 1)
     assert len(waits) == 1
     assert 0 < waits[0] <= 0.02

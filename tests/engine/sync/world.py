@@ -1,7 +1,7 @@
 """Where syncs are tried: a cluster with its behaviours, the cache of it, and a way to ask for operations.
 
-Comparing is done here in the simplest way that is right for what these tests write, so that they say something
-about planning and syncing alone.
+Comparing is done here in the simplest way that is right for what these tests write, so that they say
+something about planning and syncing alone.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from msgspec.structs import replace
-
 from trimtab.engine.cache import ClusterCache
-from trimtab.engine.health import Health, deletion_health, health_in
+from trimtab.engine.cache.records import judged_by
 from trimtab.engine.hooks import Role, role_of
 from trimtab.engine.live import Live
 from trimtab.engine.operate import AfterWave, Control, operate
@@ -28,10 +26,10 @@ from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.kube.cluster import Cluster, Deletion
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.failures import NotFound
-from trimtab.kube.objects import KubeObject
+from trimtab.resources import manifests as reading
 from trimtab.resources.digests import digest
 from trimtab.resources.keys import ResourceKey
-from trimtab.resources.manifests import Manifest, annotations, generate_name, group, kind, name, namespace
+from trimtab.resources.manifests import Manifest, generate_name, group, kind, name, namespace
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import CacheSettings
 from trimtab.tasks import Clock, SystemClock
@@ -39,13 +37,6 @@ from trimtab.tasks import Clock, SystemClock
 TRACKING = OwnerAnnotation("here")
 STAND_INS = StandIns(b"a key for nothing but tests")
 REVISION = "4f2c9e1a7b3d"
-
-
-def judge(told: KubeObject, resource: Resource) -> Health | None:
-    """Health as the engine has it."""
-    meta = told.metadata
-    going = deletion_health(deleting=meta.deletion_timestamp is not None, finalizers=meta.finalizers or ())
-    return going or health_in(told.raw, resource.group, resource.version, resource.kind)
 
 
 def wanted(manifest: Manifest, space: str, discovery: Discovery, unit: str = "shop") -> Desired:
@@ -102,8 +93,8 @@ class World:
     ) -> SyncRequest:
         discovery = await self.discovery()
         objects = list(manifests)
-        resources = [each for each in objects if role_of(annotations(each)) is Role.RESOURCE]
-        hooks = [each for each in objects if role_of(annotations(each)) is Role.HOOK]
+        resources = [each for each in objects if role_of(reading.annotations(each)) is Role.RESOURCE]
+        hooks = [each for each in objects if role_of(reading.annotations(each)) is Role.HOOK]
         desired = [wanted(each, self.space, discovery, self.unit) for each in resources]
         return SyncRequest(
             unit=self.unit,
@@ -172,7 +163,7 @@ class World:
             record=keep,
             clock=self.clock,
             discovery=await self.discovery(),
-            judge=judge,
+            judge=judged_by(),
             stand_ins=STAND_INS,
             control=control,
             replan=replan,
@@ -223,7 +214,7 @@ class World:
 @asynccontextmanager
 async def world_of(cluster: Cluster, space: str, clock: Clock | None = None) -> AsyncIterator[World]:
     """The world of a cluster, its cache complete."""
-    cache = ClusterCache(cluster, CacheSettings(), TRACKING, judge=judge)
+    cache = ClusterCache(cluster, CacheSettings(), TRACKING)
     async with asyncio.TaskGroup() as room:
         task = room.create_task(cache.run())
         await cache.complete()
@@ -252,8 +243,8 @@ def config_map(name: str, /, *, wave: int | None = None, options: str = "", **da
     return annotated(made, **told, **({"sync_options": options} if options else {}))
 
 
-def pod_spec(image: str = "registry.example/web:1", **more: Any) -> Manifest:
-    return {"containers": [{"name": "main", "image": image}], **more}
+def pod_spec(**more: Any) -> Manifest:
+    return {"containers": [{"name": "main", "image": "registry.example/web:1"}], **more}
 
 
 def deployment(name: str, *, wave: int = 0, simulate: str = "", **spec: Any) -> Manifest:
@@ -290,9 +281,3 @@ def job(
 
 def replaced(manifest: Manifest, **fields: Any) -> Manifest:
     return {**manifest, **fields}
-
-
-__all__ = [
-    "REVISION", "STAND_INS", "TRACKING", "World", "annotated", "config_map", "deployment", "job",
-    "judge", "pod_spec", "replace", "replaced", "wanted", "world_of",
-]  # fmt: skip
