@@ -121,7 +121,9 @@ async def operate(
             if state.phase.final or replan is None:
                 break
             state = await run.until_attempt(state)
-            plan = plan if state.phase.final else await replan(state)
+            if not state.phase.final:
+                plan = await replan(state)
+                state = replace(state, revision=plan.revision)
         return state
     finally:
         run.control.listen(None)
