@@ -38,6 +38,7 @@ def kind(name: str, group: str = "", version: str = "v1", *, namespaced: bool = 
 CONFIG_MAPS, PODS, SECRETS = kind("ConfigMap"), kind("Pod"), kind("Secret")
 NAMESPACES = kind("Namespace", namespaced=False)
 DEPLOYMENTS, REPLICA_SETS = kind("Deployment", "apps"), kind("ReplicaSet", "apps")
+WIDGETS = kind("Widget", "example.com")
 CRDS = kind("CustomResourceDefinition", "apiextensions.k8s.io", namespaced=False)
 
 
@@ -114,3 +115,36 @@ class Shelved:
 
     def remove(self, of: ResourceKey, namespace: str = "") -> tuple[Change, ...]:
         return self.holdings.remove(Scope(of.group, of.kind, namespace), of)
+
+
+def config_map(name: str, unit: str = "", **data: str) -> Json:
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+    return TRACKING.marked(whole, unit) if unit else whole
+
+
+def definition(*versions: str, of: str = "Widget", served: str = "") -> Json:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": f"{of.lower()}s", "kind": of, "singular": of.lower(), "listKind": f"{of}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{of.lower()}s.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": each,
+                    "served": not served or each == served,
+                    "storage": place == 0,
+                    "schema": schema,
+                }
+                for place, each in enumerate(versions)
+            ],
+        },
+    }
+
+
+def widget(name: str, version: str = "v1") -> Json:
+    return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": name}}

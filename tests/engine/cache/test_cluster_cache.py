@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.engine.cache.objects import CONFIG_MAPS, CRDS, DEPLOYMENTS, TRACKING, key, kind
+from tests.engine.cache.audience import Audience, listening
+from tests.engine.cache.objects import (
+    CONFIG_MAPS,
+    CRDS,
+    DEPLOYMENTS,
+    TRACKING,
+    WIDGETS,
+    Json,
+    config_map,
+    definition,
+    key,
+    kind,
+    widget,
+)
 from tests.engine.cache.troubled import Troubled, refusal
 from trimtab.engine.cache import ClusterCache
 from trimtab.engine.cache.filters import ResourceFilter, Rule
@@ -27,85 +40,28 @@ from trimtab.resources.keys import ResourceKey
 from trimtab.settings import CacheSettings
 from trimtab.tasks import ManualClock
 
-Json = dict[str, Any]
 SHOP = TRACKING.mark_for("shop")
 QUICK = CacheSettings(settle=timedelta(milliseconds=1))
-WIDGETS = kind("Widget", "example.com")
-
-
-def config_map(name: str, unit: str = "", **data: str) -> Json:
-    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-    return TRACKING.marked(whole, unit) if unit else whole
-
-
-def definition(*versions: str, of: str = "Widget", served: str = "") -> Json:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    names = {"plural": f"{of.lower()}s", "kind": of, "singular": of.lower(), "listKind": f"{of}List"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{of.lower()}s.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [
-                {
-                    "name": each,
-                    "served": not served or each == served,
-                    "storage": place == 0,
-                    "schema": schema,
-                }
-                for place, each in enumerate(versions)
-            ],
-        },
-    }
-
-
-def widget(name: str, version: str = "v1") -> Json:
-    return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": name}}
 
 
 class World:
-    """A troubled cluster and a cache of it; tests wait for what they mean, not for time."""
+    """A troubled cluster and a cache of it, with an audience."""
 
-    def __init__(self, cache: ClusterCache, troubled: Troubled) -> None:
-        self.cache = cache
+    def __init__(self, audience: Audience, troubled: Troubled) -> None:
+        self.cache = audience.cache
+        self.audience = audience
         self.troubled = troubled
-        self.changes: list[Change] = []
-        self._news = asyncio.Event()
-        cache.subscribe(self.hear)
-
-    def hear(self, change: Change) -> None:
-        self.changes.append(change)
-        self._news.set()
-
-    async def look(self) -> None:
-        """Notice, too, when the reading of a kind goes on or stops."""
-        while True:
-            await self.cache.turned()
-            self._news.set()
+        self.changes = audience.changes
+        self.until = audience.until
 
     async def create(self, of: Resource, whole: Json, namespace: str = "default") -> None:
         await self.troubled.inner.create(of, whole, namespace=namespace if of.namespaced else "")
 
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Return once it holds."""
-        async with asyncio.timeout(20):
-            while not holds():
-                self._news.clear()
-                await self._news.wait()
-
-    def status(self, of: Resource, namespace: str = "") -> KindStatus:
-        (found,) = (
-            each
-            for each in self.cache.kinds()
-            if (each.scope.group, each.scope.kind, each.scope.namespace) == (of.group, of.kind, namespace)
-        )
-        return found
+    def status(self, of: Resource) -> KindStatus:
+        return self.audience.status(of.kind)
 
     def names(self, of: str = "ConfigMap") -> list[str]:
-        return [change.key.name for change in self.changes if change.key.kind == of]
+        return [change.key.name for change in self.audience.told(of)]
 
 
 def key_of(name: str, of: str = "ConfigMap", group: str = "") -> ResourceKey:
@@ -118,14 +74,8 @@ async def running(
 ) -> AsyncIterator[World]:
     troubled = troubled or Troubled()
     cache = ClusterCache(troubled.cluster, settings, TRACKING, **options)
-    async with asyncio.TaskGroup() as room:
-        world = World(cache, troubled)
-        tasks = [room.create_task(cache.run()), room.create_task(world.look())]
-        if wait:
-            await cache.complete()
-        yield world
-        for task in tasks:
-            task.cancel()
+    async with listening(cache, wait=wait) as audience:
+        yield World(audience, troubled)
 
 
 async def filled(*wholes: Json) -> Troubled:
@@ -260,7 +210,7 @@ async def test_a_kind_that_becomes_forbidden_keeps_its_objects_and_is_no_longer_
         assert world.status(CONFIG_MAPS).reading is Reading.REFUSED
         assert not world.cache.knows("", "ConfigMap", "default")
         assert world.cache.get(key_of("a")) is not None
-        assert [change for change in world.changes if change.after is None] == []
+        assert world.audience.removals() == []
         troubled.refusing.clear()
         await clock.advance(QUICK.retry_refused.total_seconds())
         assert world.cache.knows("", "ConfigMap", "default")
@@ -313,7 +263,7 @@ async def test_a_list_that_fails_half_way_takes_nothing_for_gone() -> None:
         troubled.refusing_second_page.clear()
         await clock.advance(10)
         assert world.cache.knows("", "ConfigMap", "default")
-        assert [change for change in world.changes if change.after is None] == []
+        assert world.audience.removals() == []
 
 
 @pytest.mark.fact("C13")
@@ -575,7 +525,7 @@ async def test_a_changed_reach_keeps_what_still_counts_and_forgets_the_rest_with
         await world.until(lambda: world.cache.knows("", "ConfigMap", "default"))
         assert world.cache.get(key_of("a")) is not None
         assert world.cache.get(key("default", "Namespace")) is None
-        assert [each for each in world.changes if each.after is None] == []
+        assert world.audience.removals() == []
         world.cache.change(reach=Reach())
         await world.until(lambda: world.cache.knows("", "Namespace", ""))
         assert world.cache.get(key("default", "Namespace")) is not None
@@ -675,7 +625,7 @@ async def test_at_the_limit_bodies_are_given_up_and_read_again_and_nothing_else_
         whole = await world.cache.manifest_in(name, "v1")
         assert whole is not None
         assert whole["data"] == {"x": "0"}
-        assert [each for each in world.changes if each.after is None] == []
+        assert world.audience.removals() == []
 
 
 def live_of(world: World, name: str) -> Live:
