@@ -59,7 +59,7 @@ class Keyring:
         try:
             return _inflated(key.decrypt(nonce, cipher, name.encode()), name)
         except (InvalidTag, ValueError, zlib.error) as error:
-            raise SealBroken(name, "what was stored is damaged or belongs to another", "Restore it") from error
+            raise SealBroken(name, "it is damaged or belongs to another", "Restore it") from error
 
 
 def _id(key: bytes) -> bytes:
