@@ -34,7 +34,7 @@ class Verdict(enum.Enum):
 class Difference(Struct, frozen=True, kw_only=True):
     """One field that is not as Git wants it, whose it is now, and the rule by which it counts.
 
-    The values of Secrets are stand-ins. `path` is a JSON pointer; `desired` or `live` is None when absent there.
+    The values of Secrets are stand-ins. `path` is a JSON pointer; a side that has no value is None.
     """
 
     path: str
