@@ -191,6 +191,8 @@ class HookRun(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     released: bool = False
     #: this run's object was deleted by its policy
     deleted: bool = False
+    #: why it could not be released or deleted
+    problem: str = ""
 
 
 class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -219,6 +221,8 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     hooks: tuple[HookRun, ...] = ()
     #: set once what was to be rehearsed has passed
     rehearsed: bool = False
+    #: what ended the operation before its time, if that was an error
+    failure: str = ""
 
 
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:
