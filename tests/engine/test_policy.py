@@ -31,10 +31,8 @@ from trimtab.engine.policy import (
     declared_digest,
     heal_wait,
     history_after,
-    next_attempt,
     refresh_due,
     rollback,
-    timed_out,
 )
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import (
@@ -246,39 +244,6 @@ def test_healing_never_waits_longer_than_the_cap(
             assert NOW < at <= ended + seconds(300)
         case _:
             assert isinstance(decision, Start)
-
-
-def failed_operation(retries: int, *, limit: int = 5, **changes: Any) -> OperationState:
-    operation = Operation(retry=RetryLimits(limit=limit))
-    state = OperationState(operation=operation, started_at=NOW, retry_count=retries)
-    return replace(state, **changes)
-
-
-@pytest.mark.fact("A9", "A10")
-@pytest.mark.parametrize(
-    ("retries", "limit", "wait"),
-    [(0, 0, None), (0, 5, 5), (1, 5, 10), (2, 5, 20), (4, 9, 80), (6, 9, 180), (5, 5, None), (99, -1, 180)],
-)
-def test_a_failed_operation_is_tried_again_as_often_and_as_late_as_its_limits_say(
-    retries: int, limit: int, wait: float | None
-) -> None:
-    at = next_attempt(failed_operation(retries, limit=limit), NOW)
-    assert at == (None if wait is None else NOW + seconds(wait))
-
-
-@pytest.mark.fact("A11")
-def test_what_is_being_terminated_is_not_tried_again() -> None:
-    assert next_attempt(failed_operation(0, phase=OperationPhase.TERMINATING), NOW) is None
-
-
-@pytest.mark.fact("A13")
-def test_an_operation_times_out_by_the_time_of_all_its_attempts_together() -> None:
-    operation = Operation(timeout=seconds(60))
-    running = OperationState(operation=operation, started_at=NOW, retry_count=3)
-    assert not timed_out(running, NOW + seconds(60))
-    assert timed_out(running, NOW + seconds(61))
-    assert not timed_out(replace(running, phase=OperationPhase.FAILED), NOW + seconds(61))
-    assert not timed_out(replace(running, operation=Operation()), NOW + timedelta(days=9))
 
 
 def ended(operation: Operation, phase: OperationPhase = OperationPhase.SUCCEEDED) -> OperationState:

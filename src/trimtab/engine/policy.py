@@ -173,24 +173,6 @@ def _operation(
     )
 
 
-def next_attempt(state: OperationState, now: datetime) -> datetime | None:
-    """When a failed operation is tried again; None when it is not."""
-    limits = state.operation.retry
-    if state.phase is OperationPhase.TERMINATING or state.operation.dry_run:
-        return None
-    if 0 <= limits.limit <= state.retry_count:
-        return None
-    growth = limits.factor ** min(state.retry_count, 60)
-    seconds = min(limits.wait.total_seconds() * growth, limits.longest.total_seconds())
-    return now + timedelta(seconds=seconds)
-
-
-def timed_out(state: OperationState, now: datetime) -> bool:
-    """Whether all attempts together took longer than they may."""
-    limit = state.operation.timeout
-    return limit is not None and not state.phase.final and now - state.started_at > limit
-
-
 def history_after(unit: SyncUnit, state: OperationState) -> tuple[Deployed, ...]:
     """The history once this operation has ended: one goes back only to a sync of everything, for real."""
     operation, history = state.operation, unit.status.history

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import Operation, OperationState, RetryLimits
+from trimtab.engine.prunes import PruneBudget
 from trimtab.engine.rows import Verdict
 from trimtab.errors import Conflict, InvalidSpec, Missing, TrimtabError
 from trimtab.kube.cluster import Cluster
@@ -60,13 +61,6 @@ class Automated(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     allow_empty: bool = False
     #: false keeps the rest of this on file without acting on it
     enabled: bool = True
-
-
-class PruneBudget(Struct, frozen=True, kw_only=True, gc=False):
-    """How much may be pruned without confirmation: more than both of these waits for it."""
-
-    share: float = 0.5
-    objects: int = 10
 
 
 class IgnoreRule(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
