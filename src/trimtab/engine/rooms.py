@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
-from trimtab.engine.cache import ClusterCache
-from trimtab.engine.units import ClusterEntry, CredentialsStore
+from trimtab.engine.desks import Desk
+from trimtab.engine.units import ClusterEntry, ClusterNews, CredentialsStore
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.tasks import Backoff, Clock, run_together
@@ -37,14 +37,13 @@ class Room:
         self.name = name
         self.state = RoomState.STARTING
         self.entry: ClusterEntry | None = None
-        self.cluster: Cluster | None = None
-        self.cache: ClusterCache | None = None
+        self.desk: Desk | None = None
         self.problem: TrimtabError | None = None
         self.task: asyncio.Task[None] | None = None
 
-    def is_open(self) -> bool:
-        """Whether its live state can be asked."""
-        return self.state is RoomState.READY
+    def open_desk(self) -> Desk | None:
+        """The desk, if its live state can be asked."""
+        return self.desk if self.state is RoomState.READY else None
 
     def refusal(self) -> TrimtabError:
         """Why its live state cannot be asked."""
@@ -58,14 +57,14 @@ class Rooms:
     def __init__(
         self,
         credentials: CredentialsStore,
-        make_cache: Callable[[ClusterEntry, Cluster], ClusterCache],
+        make_desk: Callable[[ClusterEntry, Cluster], Desk],
         *,
         clock: Clock,
         on_ready: Callable[[Room], None],
         on_lost: Callable[[Room, TrimtabError, float], None],
     ) -> None:
         self._credentials = credentials
-        self._make_cache = make_cache
+        self._make_desk = make_desk
         self._clock = clock
         self._on_ready = on_ready
         self._on_lost = on_lost
@@ -131,19 +130,20 @@ class Rooms:
     async def _serve(self, room: Room) -> None:
         room.entry = await self._credentials.get_cluster(room.name)
         async with room.entry.connect() as cluster:
-            cache = self._make_cache(room.entry, cluster)
-            room.cluster, room.cache = cluster, cache
-            await run_together(cache.run(), self._announce(room, cache))
+            room.desk = self._make_desk(room.entry, cluster)
+            await run_together(room.desk.cache.run(), self._announce(room, room.desk))
 
-    async def _announce(self, room: Room, cache: ClusterCache) -> None:
-        await cache.complete()
+    async def _announce(self, room: Room, desk: Desk) -> None:
+        await desk.cache.complete()
         room.state, room.problem = RoomState.READY, None
         self._on_ready(room)
 
 
-async def watch(credentials: CredentialsStore, told: Callable[[object], Awaitable[None]]) -> None:
+async def watch_clusters(
+    credentials: CredentialsStore, told: Callable[[ClusterNews], Awaitable[None]]
+) -> None:
     """Pass on what the credentials tell of clusters, one after another."""
-    queue: asyncio.Queue[object] = asyncio.Queue()
+    queue: asyncio.Queue[ClusterNews] = asyncio.Queue()
 
     async def pass_on() -> None:
         while True:

@@ -16,14 +16,17 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from trimtab.engine.cache.filters import USUAL, ResourceFilter
+from trimtab.engine.compare.ignoring import IgnoreRule
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import Operation, OperationState, RetryLimits
 from trimtab.engine.prunes import PruneBudget
 from trimtab.engine.rows import Verdict
+from trimtab.engine.tracking import INSTANCE
 from trimtab.errors import Conflict, InvalidSpec, Missing, TrimtabError
 from trimtab.kube.cluster import Cluster
 from trimtab.resources.keys import ResourceKey
-from trimtab.resources.manifests import Found
+from trimtab.resources.manifests import Found, Manifest
 
 _ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 LONGEST_ID = 180
@@ -61,18 +64,6 @@ class Automated(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     allow_empty: bool = False
     #: false keeps the rest of this on file without acting on it
     enabled: bool = True
-
-
-class IgnoreRule(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Differences that do not count; group and kind may be globs, empty name and namespace mean any."""
-
-    group: str = ""
-    kind: str
-    name: str = ""
-    namespace: str = ""
-    json_pointers: tuple[str, ...] = ()
-    jq_path_expressions: tuple[str, ...] = ()
-    managed_fields_managers: tuple[str, ...] = ()
 
 
 class NamespaceMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -302,12 +293,20 @@ class CredentialsStore(Protocol):
         """Tell of clusters that come, change and go, for ever."""
 
 
+class ResourceOverride(Struct, frozen=True, kw_only=True):
+    """How objects of some kinds are treated otherwise than usual."""
+
+    #: judges their health; None leaves it to the next rule
+    health: Callable[[Manifest], Health | None] | None = None
+    ignore_differences: tuple[IgnoreRule, ...] = ()
+
+
 class ReconciliationSettings(Struct, frozen=True, kw_only=True):
     """What may change while the engine runs."""
 
     #: the label by which Argo CD's ways of tracking name a unit
-    app_instance_label_key: str = "app.kubernetes.io/instance"
+    app_instance_label_key: str = INSTANCE
     #: which kinds are looked at
-    resources_filter: Any = None
-    #: per kind (`apps/Deployment`, `ConfigMap`, globs): health rules and ignored differences
-    resource_overrides: Mapping[str, Any] = {}
+    resources_filter: ResourceFilter = USUAL
+    #: by kind: `apps/Deployment`, `ConfigMap`, or with globs
+    resource_overrides: Mapping[str, ResourceOverride] = {}
