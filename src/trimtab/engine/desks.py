@@ -24,7 +24,8 @@ from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.objects import KubeObject
-from trimtab.resources.manifests import Manifest, annotations
+from trimtab.resources import manifests
+from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import CacheSettings
 from trimtab.tasks import Clock
@@ -176,4 +177,4 @@ class Desk:
 
 def role_of(manifest: Manifest) -> Role:
     """What an object is to a sync."""
-    return Role(hook_role_of(annotations(manifest)).value)
+    return Role(hook_role_of(manifests.annotations(manifest)).value)

@@ -151,9 +151,7 @@ class Operator:
     async def _note_plan(self, unit: SyncUnit, sight: Sight, plan: SyncPlan) -> None:
         """Remember what is tried, before it is; what is only tried out does not count."""
         now = self._clock.now()
-        self._events.publish(
-            OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps))
-        )
+        self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
         if plan.dry_run:
             return
         source = unit.operation.source if unit.operation else None

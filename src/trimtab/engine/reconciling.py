@@ -1,7 +1,7 @@
 """The status processor: one run looks at one unit, records how it stands, and has a sync begun if one is due.
 
-What is decided is decided in `policy` and `statuses`; here is the order of things. A unit whose cluster is out
-of reach, whose manifests cannot be had or whose own writes have not been told yet is left as it is.
+What is decided is decided in `policy` and `statuses`; here is the order of things. A unit whose cluster is
+out of reach, whose manifests cannot be had or whose own writes have not been told yet is left as it is.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Reconciler:
     def forget(self, unit_id: str) -> None:
         """Forget a unit that is gone."""
         for held in (self._levels, self._failing_since, self._reasons, self._unheard):
-            held.pop(unit_id, None)  # type: ignore[attr-defined]  # four dictionaries of different values
+            held.pop(unit_id, None)
         for waiter in self._waiters.pop(unit_id, []):
             waiter.cancel()
         self._looker.forget(unit_id)
@@ -167,9 +167,7 @@ class Reconciler:
             told = [(ConditionType.INVALID_SPEC, problem) for problem in sight.problems]
             kept = [(each.type, each.message) for each in found.conditions]
             judged = frozenset(ConditionType)
-            return replace(
-                found, conditions=conditions_after(found.conditions, judged, [*kept, *told], now)
-            )
+            return replace(found, conditions=conditions_after(found.conditions, judged, [*kept, *told], now))
 
         return await self._ledger.change(unit.id, after)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from trimtab.engine.health import Health, HealthStatus, Part, worst_of
 from trimtab.engine.matching import Finding, FindingKind
 from trimtab.engine.policy import conditions_after
-from trimtab.engine.rows import Row, Verdict
+from trimtab.engine.rows import Row, Verdict, verdict_of
 from trimtab.engine.units import ConditionType, ResourceSummary, UnitStatus
 
 #: what a comparison judges; the verdict on the last sync is another's
@@ -67,15 +67,6 @@ def status_unknown(
         conditions=conditions_after(before.conditions, JUDGED, [(condition, message)], now),
         reconciled_at=now,
     )
-
-
-def verdict_of(rows: Iterable[Row]) -> Verdict:
-    """A unit is as its objects are: one that differs makes it differ, one that nobody can judge unknown."""
-    verdicts = {row.verdict for row in rows if row.ours}
-    for worst in (Verdict.OUT_OF_SYNC, Verdict.UNKNOWN):
-        if worst in verdicts:
-            return worst
-    return Verdict.SYNCED
 
 
 def summary_of(row: Row) -> ResourceSummary:

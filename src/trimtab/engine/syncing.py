@@ -26,13 +26,11 @@ from trimtab.resources.secrets import StandIns
 from trimtab.tasks import Clock
 
 #: may reorder or drop steps; an error it raises prevents the sync
-BeforeSync: TypeAlias = Callable[
-    [SyncUnit, tuple[Step, ...]], tuple[Step, ...] | Awaitable[tuple[Step, ...]]
-]
+BeforeSync: TypeAlias = Callable[[SyncUnit, tuple[Step, ...]], tuple[Step, ...] | Awaitable[tuple[Step, ...]]]
 Record: TypeAlias = Callable[[OperationState], Awaitable[None]]
 
 
-class Vetoed(Exception):  # noqa: N818 - it is no error of ours
+class Vetoed(Exception):
     """Somebody who is asked before syncs said no."""
 
     def __init__(self, reason: str) -> None:
