@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
 
@@ -126,6 +127,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
 
     #: the revision to sync to; empty means what the unit's source names
     revision: str = ""
+    #: another source than the unit's own, as a rollback needs; None means the unit's
+    source: Any = None
     #: delete what Git no longer asks for
     prune: bool = False
     #: ask the server what it would do, and change nothing

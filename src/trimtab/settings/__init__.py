@@ -92,9 +92,33 @@ class CacheSettings(Struct, frozen=True, kw_only=True):
     relist_every: timedelta = timedelta(hours=12)
 
 
+class EngineSettings(Struct, frozen=True, kw_only=True):
+    """How the engine looks after units."""
+
+    #: whose units these are: part of every mark, so that two installations never touch each other's objects
+    installation: str = "trimtab"
+    #: ask for manifests this often although nothing was told; 0 leaves it to requests
+    refresh_every: timedelta = timedelta(minutes=3)
+    #: a unit whose manifests cannot be had keeps its last verdict for this long
+    error_grace: timedelta = timedelta(minutes=3)
+    #: changes of live objects are gathered for this long before their unit is compared
+    settle: timedelta = timedelta(milliseconds=200)
+    #: and for this long while a sync of the unit is under way
+    settle_while_syncing: timedelta = timedelta(seconds=2)
+    #: how long our own writes may take to be told by the cluster before a unit is judged without them
+    hear_writes_within: timedelta = timedelta(seconds=10)
+    #: desired objects kept in memory between looks, over all units; the rest is rendered again when needed
+    kept_objects: Count = 100_000
+    #: writes of one sync under way at once
+    writes_at_once: Count = 32
+    #: a sync may take this long, all its attempts together; null: without end
+    sync_timeout: timedelta | None = None
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
     cluster: ClusterSettings = ClusterSettings()
     programs: ProgramsSettings = ProgramsSettings()
     cache: CacheSettings = CacheSettings()
+    engine: EngineSettings = EngineSettings()
