@@ -15,6 +15,7 @@ from typing import Final
 import pygit2
 
 from trimtab.errors import InvalidSpec, Missing, SourceRefused, Unavailable
+from trimtab.sources.revisions import Revision
 from trimtab.sources.trees import Entry, EntryKind, Tree
 
 #: a file larger than this is no manifest; a small pack can hold a very large one
@@ -176,6 +177,13 @@ class MountedTree:
     def _is_submodule(self, mount: str) -> bool:
         found = self._tree.entry(mount)
         return found is not None and found.kind is EntryKind.SUBMODULE
+
+
+def tree_of(revision: Revision) -> Tree:
+    """The files of a revision, with its submodules where they hang."""
+    tree = GitTree(revision.mirror, revision.commit)
+    mounts = {mount.path: tree_of(mount.revision) for mount in revision.submodules}
+    return MountedTree(tree, mounts) if mounts else tree
 
 
 def entries_in(tree: bytes, *, subject: str) -> dict[str, Entry]:
