@@ -161,6 +161,27 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     no_proxy: str = ""
 
 
+class RenderingSettings(Struct, frozen=True, kw_only=True):
+    """How manifests are made of sources, and how the results are kept."""
+
+    #: folder for results, sealed and compressed; several processes may share it
+    cache: str = "~/.cache/trimtab/renders"
+    #: file with the key that results are sealed with, made when it is missing; keep it apart from the cache
+    key: str = "~/.local/state/trimtab/render.key"
+    #: bytes of results that are kept; what was not used for longest goes first
+    cache_size: Size = 1 << 30
+    #: folder in which programs get private folders for one run
+    folders: str = "~/.cache/trimtab/private"
+    #: renders under way at once
+    concurrency: Count = 3
+    #: files that one render may be made of
+    source_files: Count = 10_000
+    #: bytes that one render may be made of
+    source_size: Size = 256 << 20
+    #: addresses that remote bases may begin with, such as https://github.com/kubernetes-sigs; none unless set
+    remotes: tuple[str, ...] = ()
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
@@ -169,3 +190,4 @@ class Settings(Struct, frozen=True, kw_only=True):
     cache: CacheSettings = CacheSettings()
     engine: EngineSettings = EngineSettings()
     repositories: RepositoriesSettings = RepositoriesSettings()
+    rendering: RenderingSettings = RenderingSettings()
