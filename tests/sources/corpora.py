@@ -56,9 +56,6 @@ class Case(Struct, frozen=True, kw_only=True):
     def request(self, folder: Path, moment: int = 0) -> Request:
         """What to ask the renderer."""
         spec = msgspec.convert({"path": self.path, **self.spec}, SourceSpec)
-        refs = {
-            name: FolderOrigin(path=str(folder / path), moment=moment) for name, path in self.refs.items()
-        }
         return Request(
             name="web",
             namespace="shop",
