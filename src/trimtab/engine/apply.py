@@ -13,8 +13,8 @@ from typing import Any, assert_never
 from msgspec import Struct
 
 from trimtab.engine.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
-from trimtab.engine.health import Health
-from trimtab.engine.hooks import FINALIZERS
+from trimtab.engine.cache.records import Judge
+from trimtab.engine.health.values import HOOK_FINALIZERS
 from trimtab.engine.kinds import Kinds
 from trimtab.engine.live import Live
 from trimtab.engine.messages import told
@@ -27,8 +27,6 @@ from trimtab.kube.objects import KubeObject
 from trimtab.resources.manifests import Manifest
 from trimtab.tasks.clock import Clock
 
-#: judges a live object; None where its kind has no health
-Judge = Callable[[Manifest], Health | None]
 _TRIES = 5
 #: what the server says when a webhook has effects that a dry-run cannot leave out
 _UNTRIABLE = "does not support dry run"
@@ -259,7 +257,7 @@ class Performer:
         for _ in range(_TRIES):
             found = await self._get(step)
             kept = tuple(found.metadata.finalizers or ()) if found else ()
-            rest = [each for each in kept if each not in FINALIZERS]
+            rest = [each for each in kept if each not in HOOK_FINALIZERS]
             if found is None or found.metadata.uid != uid or len(rest) == len(kept):
                 return
             version = found.metadata.resource_version
@@ -287,7 +285,7 @@ class Performer:
 
     async def _look(self, act: Look, step: Step) -> Outcome:
         found = await self._get(step)
-        seen = self._live(found) if found else None
+        seen = self._live(found, step) if found else None
         return Outcome(act=act, at=self._clock.now(), seen=seen)
 
     async def _get(self, step: Step) -> KubeObject | None:
@@ -311,10 +309,10 @@ class Performer:
             message="; ".join((message, *(f"warning: {each}" for each in written.warnings))),
             uid=metadata.uid,
             resource_version=metadata.resource_version,
-            seen=self._live(written.object) if self._watched else None,
+            seen=self._live(written.object, act) if self._watched else None,
         )
 
-    def _live(self, found: KubeObject) -> Live:
+    def _live(self, found: KubeObject, step: Step) -> Live:
         metadata = found.metadata
         return Live(
             key=found.key,
@@ -324,7 +322,7 @@ class Performer:
             created=metadata.creation_timestamp or "",
             deleting=metadata.deletion_timestamp is not None,
             finalizers=metadata.finalizers or (),
-            health=self._judge(found.manifest()),
+            health=self._judge(found, self._resource(step)),
         )
 
 

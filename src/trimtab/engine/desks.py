@@ -15,7 +15,7 @@ from trimtab.engine.compare.comparer import Comparer
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.judging import Lens
-from trimtab.engine.health import Health, HealthRule, deletion_health, health_in, health_of, is_judged
+from trimtab.engine.health import Health, HealthRule, deletion_health, health_in, is_judged
 from trimtab.engine.hooks import role_of as hook_role_of
 from trimtab.engine.marks import Tracking
 from trimtab.engine.matching import Role, Terms
@@ -100,7 +100,7 @@ class Desk:
             ways.tracking,
             reach=Reach(namespaces=entry.namespaces, cluster_resources=entry.cluster_resources),
             chosen=ways.chosen,
-            judge=self._judge_read,
+            judge=self.judge,
             server=entry.name,
             digest_key=digest_key,
             clock=clock,
@@ -126,7 +126,7 @@ class Desk:
         self.cache.change(
             tracking=ways.tracking if ways.tracking != before.tracking else None,
             chosen=ways.chosen if ways.chosen != before.chosen else None,
-            judge=self._judge_read if ways.health_rules != before.health_rules else None,
+            judge=self.judge if ways.health_rules != before.health_rules else None,
         )
         self.comparer = self._comparer()
 
@@ -155,11 +155,8 @@ class Desk:
             self._discovered = catalog, Discovery(resources=tuple(catalog.resources()))
         return self._discovered[1]
 
-    def judge(self, manifest: Manifest) -> Health | None:
-        """How well an object is."""
-        return health_of(manifest, self.ways.health_rules)
-
-    def _judge_read(self, told: KubeObject, resource: Resource) -> Health | None:
+    def judge(self, told: KubeObject, resource: Resource) -> Health | None:
+        """How well an object is, as the server showed it."""
         metadata, rules = told.metadata, self.ways.health_rules
         going = deletion_health(
             deleting=metadata.deletion_timestamp is not None, finalizers=metadata.finalizers or ()

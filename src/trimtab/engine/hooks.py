@@ -9,15 +9,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import StepPhase, SyncPhase
-
-#: keeps a hook's object until its outcome has been read; Argo CD's is for its own front end
-FINALIZER: Final = "trimtab.dev/hook-finalizer"
-ARGOCD_FINALIZER: Final = "argocd.argoproj.io/hook-finalizer"
-FINALIZERS: Final = frozenset({FINALIZER, ARGOCD_FINALIZER})
 
 _T = TypeVar("_T", bound=enum.Enum)
 _NATIVE = ("trimtab.dev/hook", "argocd.argoproj.io/hook")

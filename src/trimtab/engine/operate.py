@@ -29,7 +29,8 @@ from trimtab.engine.acts import (
     Wave,
     step_of,
 )
-from trimtab.engine.apply import Judge, Performer, WriteSettings
+from trimtab.engine.apply import Performer, WriteSettings
+from trimtab.engine.cache.records import Judge
 from trimtab.engine.kinds import Kinds
 from trimtab.engine.live import Change, Live, LiveView
 from trimtab.engine.operations import OperationPhase, OperationState
@@ -120,7 +121,9 @@ async def operate(
             if state.phase.final or replan is None:
                 break
             state = await run.until_attempt(state)
-            plan = plan if state.phase.final else await replan(state)
+            if not state.phase.final:
+                plan = await replan(state)
+                state = replace(state, revision=plan.revision)
         return state
     finally:
         run.control.listen(None)

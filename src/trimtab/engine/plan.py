@@ -13,7 +13,8 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.engine.hooks import FINALIZER, Role, delete_policies, hook_name, role_of, sync_phases
+from trimtab.engine.health.values import HOOK_FINALIZER
+from trimtab.engine.hooks import Role, delete_policies, hook_name, role_of, sync_phases
 from trimtab.engine.live import Live, LiveView
 from trimtab.engine.operations import Operation, OperationState, Rehearsal, Strategy, SyncPhase
 from trimtab.engine.options import (
@@ -80,7 +81,7 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
     complete: bool = True
     #: how far this very operation came before: what it has begun stays in the plan, synced or not
     earlier: OperationState | None = None
-    finalizer: str = FINALIZER
+    finalizer: str = HOOK_FINALIZER
 
 
 def plan_sync(request: SyncRequest, live: LiveView) -> SyncPlan:

@@ -164,13 +164,12 @@ def _holds(status: _Status, condition: str) -> bool:
     return any(each.type == condition and each.status == "True" for each in status.conditions or ())
 
 
-def priority(version: str) -> tuple[int, int, int, str]:
+def priority(version: str) -> tuple[int, ...]:
     """How a server ranks versions: finished before beta before alpha, then by number; others come last."""
     found = _VERSION.fullmatch(version)
     if found is None:
-        # Among those that are no versions the smaller name wins, so turn the order of its letters around.
-        return (-1, 0, 0, "".join(chr(0x10FFFF - ord(letter)) for letter in version))
-    return (_STAGES[found[2]], int(found[1]), int(found[3] or 0), "")
+        return (-1, *(-ord(letter) for letter in version), 1)  # of those, the first in the alphabet
+    return (_STAGES[found[2]], int(found[1]), int(found[3] or 0))
 
 
 class ApiService(Struct, frozen=True):
@@ -185,7 +184,7 @@ class ApiService(Struct, frozen=True):
 class _ServiceSpec(Struct, frozen=True):
     group: str = ""
     version: str = ""
-    service: msgspec.Raw | None = None
+    service: dict[str, msgspec.Raw] | None = None
 
 
 class _Service(Struct, frozen=True):
@@ -200,7 +199,7 @@ def api_service_from(raw: bytes) -> ApiService:
     """What an APIService says; it counts as available only if it says so."""
     read = _service.decode(raw)
     # Without a service the API server itself answers: such entries tell nothing that CRDs do not.
-    is_local = read.spec.service is None or bytes(read.spec.service) == b"null"
+    is_local = read.spec.service is None
     return ApiService(read.spec.group, read.spec.version, is_local, _holds(read.status, "Available"))
 
 

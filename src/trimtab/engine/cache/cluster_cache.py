@@ -30,7 +30,7 @@ from trimtab.engine.cache.holdings import Holdings
 from trimtab.engine.cache.index import Scope
 from trimtab.engine.cache.kinds import Kinds
 from trimtab.engine.cache.reach import EVERYWHERE, Reach, check_reach, wanted
-from trimtab.engine.cache.records import Judge, Recorder, judges_nothing
+from trimtab.engine.cache.records import Judge, Recorder, judged_by
 from trimtab.engine.cache.states import Facts, KindStatus, facts_of
 from trimtab.engine.cache.trees import Branch
 from trimtab.engine.cache.watchers import Watchers
@@ -73,33 +73,39 @@ class ClusterCache:
         *,
         reach: Reach = EVERYWHERE,
         chosen: ResourceFilter = USUAL,
-        judge: Judge = judges_nothing,
+        judge: Judge | None = None,
         server: str = "",
         digest_key: bytes = b"",
         clock: Clock | None = None,
     ) -> None:
         """A cache of what `reach` covers and `chosen` lets in; `server` is what the filter's rules call it.
 
-        With a `digest_key` nobody without it can guess contents, such as those of Secrets, from digests.
+        Health is judged by `judge`, or else by the rules of the built-in kinds. With a `digest_key` nobody
+        without it can guess contents, such as those of Secrets, from digests.
         """
         self._cluster, self._settings, self._clock = cluster, settings, clock or SystemClock()
-        self._tracking, self._judge, self._digest_key = tracking, judge, digest_key
+        self._tracking, self._judge, self._digest_key = tracking, judge or judged_by(), digest_key
         self._reach, self._chosen, self._server = reach, chosen, server
         self._gate = Gate(cluster, settings.lists_at_once, settings.list_patience)
         self._kinds = Kinds(cluster, settings, self._clock, self._arrange)
         self._holdings = Holdings(self._recorder(), settings.memory)
-        self._watchers = Watchers(self._holdings.index, settings, self._clock, self._take)
+        self._watchers = Watchers(
+            self._holdings.index, settings, self._clock, take=self._take, miss=self._kinds.ask
+        )
         self._told: list[Callable[[Change], None]] = []
 
     # --- keeping up -----------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Keep up with the cluster, for ever."""
-        async with plain_group() as group:
-            self._watchers.begin(group)
-            group.create_task(self._kinds.run())
-            group.create_task(self._every(self._settings.discover_every, self._look_for_kinds))
-            group.create_task(self._every(_SWEEP, self._sweep))
+        try:
+            async with plain_group() as group:
+                self._watchers.begin(group)
+                group.create_task(self._kinds.run())
+                group.create_task(self._every(self._settings.discover_every, self._look_for_kinds))
+                group.create_task(self._every(_SWEEP, self._sweep))
+        finally:
+            self._watchers.end()
 
     async def complete(self) -> None:
         """Return when every kind is complete or has said why not; raises if the kinds cannot be learnt."""
@@ -107,6 +113,10 @@ class ClusterCache:
             if self._kinds.error is not None and not self._kinds.discovered:
                 raise self._kinds.error
             await self._watchers.turned()
+
+    async def turned(self) -> None:
+        """Return when the reading of some kind has gone on, stopped or begun, or kinds came or went."""
+        await self._watchers.turned()
 
     def _is_settled(self) -> bool:
         statuses = self._watchers.statuses

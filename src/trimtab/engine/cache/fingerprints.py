@@ -50,30 +50,27 @@ _sorted = msgspec.json.Encoder(order="deterministic")
 
 def fingerprint(told: KubeObject, key: bytes = b"") -> bytes:
     """The fingerprint of an object; with a `key`, nobody without it can guess contents from it."""
-    hashed = blake2b(digest_size=_LENGTH, key=key)
     fields = _fields.decode(told.raw)
-    for name in sorted(fields.keys() - _LEFT_OUT):
-        hashed.update(f"{name}\0".encode())
-        hashed.update(fields[name])
+    pieces: list[bytes | Raw] = []
+    for name in sorted(fields):
+        if name not in _LEFT_OUT:
+            pieces += (name.encode(), fields[name])
     if (raw := fields.get("metadata")) is not None:
         metadata = _metadata.decode(raw)
-        for part in (
+        pieces += (
             metadata.labels,
             metadata.annotations,
             metadata.finalizers,
             metadata.owner_references,
             metadata.deletion_timestamp,
-        ):
-            hashed.update(part)
-            hashed.update(b"\0")
-        hashed.update(_ownership(metadata.managed_fields or []))
-    return hashed.digest()
+            *_ownership(metadata.managed_fields or []),
+        )
+    return blake2b(b"\0".join(pieces), digest_size=_LENGTH, key=key).digest()
 
 
-def _ownership(entries: list[_Entry]) -> bytes:
+def _ownership(entries: list[_Entry]) -> list[bytes]:
     """Who set what, without times; the server sorts by time, so the order says nothing."""
-    told = [_told(entry) for entry in entries if entry.subresource != "status"]
-    return b"\0".join(sorted(filter(None, told)))
+    return sorted(told for entry in entries if entry.subresource != "status" and (told := _told(entry)))
 
 
 def _told(entry: _Entry) -> bytes:

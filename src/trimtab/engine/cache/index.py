@@ -46,6 +46,12 @@ class Index:
     def __len__(self) -> int:
         return sum(map(len, self._shelves.values()))
 
+    def is_empty(self) -> bool:
+        """Whether nothing at all is kept, neither objects nor what pointed to them."""
+        return not (
+            self._shelves or self._roots or self._owned or self._namespaces or not self._claims.is_empty()
+        )
+
     def get(self, key: ResourceKey) -> Live | None:
         """The object of this key."""
         wide = self._shelves.get((key.group, key.kind, ""), _NOTHING)

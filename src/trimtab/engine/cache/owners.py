@@ -126,6 +126,10 @@ class Claims:
         self._sets: dict[tuple[str, str], Owner] = {}
         self._claims: dict[tuple[str, str], set[ResourceKey]] = {}
 
+    def is_empty(self) -> bool:
+        """Whether neither sets nor claims are known."""
+        return not (self._stems or self._sets or self._claims)
+
     def owner(self, claim: ResourceKey) -> Owner | None:
         """The set that a claim belongs to, as far as it is known."""
         return self._sets.get((claim.namespace, stem_of(claim.name)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -57,6 +57,9 @@ def check_reach(reach: Reach, keys: Iterable[ResourceKey]) -> None:
 
 def wanted(catalog: Catalog, reach: Reach, chosen: ResourceFilter, cluster: str) -> dict[Scope, Resource]:
     """What shall be watched, and in which version of its kind."""
-    is_out: Callable[[Resource], bool] = lambda each: chosen.excludes(each.group, each.kind, cluster)  # noqa: E731
-    kinds = (each for each in catalog.preferred_ones() if is_watchable(each) and not is_out(each))
-    return {scope: resource for resource in kinds for scope in reach.scopes(resource)}
+    return {
+        scope: resource
+        for resource in catalog.preferred_ones()
+        if is_watchable(resource) and not chosen.excludes(resource.group, resource.kind, cluster)
+        for scope in reach.scopes(resource)
+    }

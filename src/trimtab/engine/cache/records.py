@@ -14,7 +14,7 @@ from msgspec import Struct
 from trimtab.engine.cache.catalog import CRD_GROUP, CRD_KIND
 from trimtab.engine.cache.fingerprints import fingerprint
 from trimtab.engine.cache.owners import Scopes, is_set, owners_of, stems_of
-from trimtab.engine.health import Health, HealthStatus
+from trimtab.engine.health import Health, HealthRule, HealthStatus, deletion_health, health_in
 from trimtab.engine.live import Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.kube.discovery import Resource
@@ -25,6 +25,20 @@ from trimtab.resources.keys import ResourceKey
 Judge: TypeAlias = Callable[[KubeObject, Resource], Health | None]
 
 _NONE: dict[str, str] = {}
+
+
+def judged_by(rules: tuple[HealthRule, ...] = ()) -> Judge:
+    """Judges by these rules, then by those of the built-in kinds, decoding no more than they need."""
+
+    def judge(told: KubeObject, resource: Resource) -> Health | None:
+        metadata = told.metadata
+        if metadata.deletion_timestamp is not None:
+            going = deletion_health(deleting=True, finalizers=metadata.finalizers or ())
+            if going is not None:
+                return going
+        return health_in(told.raw, resource.group, resource.version, resource.kind, rules)
+
+    return judge
 
 
 def judges_nothing(_: KubeObject, __: Resource) -> Health | None:
@@ -48,7 +62,10 @@ class Recorder:
         self._judge = judge
         self._scopes = scopes
         self._digest_key = digest_key
+        self._ours = tracking.mark_for("unit").system
+        # Few different ones, many times each: every record points to the same.
         self._namespaces: dict[str, str] = {}
+        self._healths: dict[HealthStatus, Health] = {}
 
     def record(self, told: KubeObject, resource: Resource, before: Live | None = None) -> Recorded:
         """The record of an object; what equals the record before is shared with it."""
@@ -56,7 +73,8 @@ class Recorder:
         key = before.key if before is not None else self.key(resource, metadata)
         mark, owners = self._mark(key, metadata), owners_of(told, key, self._scopes)
         is_definition = key.kind == CRD_KIND and key.group == CRD_GROUP
-        keeps_body = is_definition or (mark is not None and not metadata.owner_references)
+        is_tracked = mark is not None and mark.system == self._ours and not metadata.owner_references
+        keeps_body = is_definition or is_tracked
         live = Live(
             key=key,
             api_version=resource.api_version,
@@ -74,7 +92,6 @@ class Recorder:
 
     def key(self, resource: Resource, metadata: Metadata) -> ResourceKey:
         """The key of an object."""
-        # Namespaces are few and objects many: one text for all that lie in one.
         namespace = self._namespaces.setdefault(metadata.namespace, metadata.namespace)
         return ResourceKey(resource.group, resource.kind, namespace, metadata.name)
 
@@ -86,6 +103,9 @@ class Recorder:
 
     def _health(self, told: KubeObject, resource: Resource) -> Health | None:
         try:
-            return self._judge(told, resource)
+            health = self._judge(told, resource)
         except Exception as bug:  # noqa: BLE001 - one odd status must not stop the reading of its whole kind
             return Health(HealthStatus.UNKNOWN, f"it cannot be judged: {type(bug).__name__}")
+        if health is None or health.message:
+            return health
+        return self._healths.setdefault(health.status, health)

@@ -25,6 +25,13 @@ class Remembered(MutableMapping[Name, Version]):
         held = self._index.shelf(self._scope)[ResourceKey(self._scope.group, self._scope.kind, *name)]
         return Version(held.uid, "" if self.renewing else held.resource_version)
 
+    def get(self, name: Name, default: Version | None = None) -> Version | None:  # type: ignore[override] # ours are versions
+        """The last state told; without the exception that a miss would otherwise cost on every new object."""
+        held = self._index.shelf(self._scope).get(ResourceKey(self._scope.group, self._scope.kind, *name))
+        if held is None:
+            return default
+        return Version(held.uid, "" if self.renewing else held.resource_version)
+
     def __setitem__(self, name: Name, version: Version) -> None:
         """Nothing: the news that follow put it into the index."""
 

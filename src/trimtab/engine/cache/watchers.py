@@ -39,21 +39,36 @@ _log = logging.getLogger(__name__)
 class Watchers:
     """The tasks that read one cluster."""
 
-    def __init__(self, index: Index, settings: CacheSettings, clock: Clock, take: Takes) -> None:
+    def __init__(
+        self,
+        index: Index,
+        settings: CacheSettings,
+        clock: Clock,
+        *,
+        take: Takes,
+        miss: Callable[[], None],
+    ) -> None:
+        """Watchers that hand on the news, and call `miss` when the server knows no such kind."""
         self.statuses: dict[Scope, KindStatus] = {}
         self.settings = settings
         self._group: asyncio.TaskGroup | None = None
         self._index = index
         self._clock = clock
         self._take = take
+        self._miss = miss
         self._tasks: dict[Scope, asyncio.Task[None]] = {}
         self._turned = asyncio.Event()
 
     def begin(self, group: asyncio.TaskGroup) -> None:
-        """Let this group own the tasks from now on; those of a former one have ended with it."""
+        """Let this group own the tasks from now on."""
         self._group = group
+
+    def end(self) -> None:
+        """The group has ended, and all tasks with it: from now on nothing is known to be current."""
+        self._group = None
         self._tasks.clear()
         self.statuses.clear()
+        self.turn()
 
     def arrange(self, source: Collections, wanted: Mapping[Scope, Resource]) -> tuple[Scope, ...]:
         """Watch what is wanted and nothing else; the answer is what was watched and is no longer."""
@@ -114,6 +129,8 @@ class Watchers:
             failures = failures + 1 if self.statuses[scope].complete_at == complete_at else 1
             wait = self._pause(error, failures)
             self._set(scope, stopped(self.statuses[scope], error, self._clock.now(), wait))
+            if self.statuses[scope].reading is Reading.UNSERVED:
+                self._miss()
             await self._clock.sleep(wait)
 
     async def _read(
