@@ -73,6 +73,7 @@ class Sim:
         self.behind: list[ResourceKey] = []
         self.version = 100
         self.made = 0
+        self.creations: list[ResourceKey] = []
 
     def _put(self, live: Live) -> Live:
         self.version += 1
@@ -119,6 +120,7 @@ class Sim:
         found = self.objects.get(key)
         if found is None:
             self.made += 1
+            self.creations.append(key)
             found = live_of(manifest(key.kind, key.name), key=key, uid=f"made-{self.made}", digest=b"")
         finalizers = (FINALIZER,) if hook else found.finalizers
         judged = key.kind in {"Job", "Deployment"}
@@ -159,7 +161,7 @@ class Sim:
             self._remove(key)
         elif found is not None:
             health = self.courses[key].pop(0)
-            if self.chance.random() < 0.03:
+            if not found.finalizers and self.chance.random() < 0.03:
                 self._remove(key)
             else:
                 self._put(replace(found, health=health))
@@ -185,6 +187,8 @@ class Tale:
         self.sightings: dict[ResourceKey, Sighting] = {}
         self.asks = Asks()
         self.done: Counter[tuple[str, ResourceKey, SyncPhase]] = Counter()
+        self.recorded = self.state
+        self.crashes = 0.0
 
     def run(self) -> Done | Failed:
         for _ in range(600):
@@ -195,8 +199,14 @@ class Tale:
                 case Done() | Failed() as end:
                     return end
                 case Next(acts=acts):
-                    self._do(acts)
+                    if (self.state.begun, self.state.hooks) != (self.recorded.begun, self.recorded.hooks):
+                        self.recorded = self.state
+                    if self.chance.random() < self.crashes:
+                        self._crash(acts)
+                    else:
+                        self._do(acts)
                 case Wait() as wait:
+                    self.recorded = self.state
                     self._wait(wait)
         raise AssertionError(f"it goes round and round: {self.state.message}")
 
@@ -215,6 +225,16 @@ class Tale:
             elif outcome.seen is not None:
                 self.sightings[step.key] = Sighting(outcome.seen, outcome.at)
         self.state = folded(self.state, outcomes, dry_run=self.plan.dry_run)
+
+    def _crash(self, acts: tuple[Act, ...]) -> None:
+        """Do some of the acts, forget it, and go on from what was recorded, with a cache read anew."""
+        for act in acts:
+            if self.chance.random() < 0.5:
+                self.sim.perform(act, self.now)
+        self.state = self.recorded
+        self.sightings.clear()
+        self.sim.behind.clear()
+        self.sim.cache = dict(self.sim.objects)
 
     def _wait(self, wait: Wait) -> None:
         assert wait.what
@@ -270,6 +290,17 @@ def test_it_never_stalls_and_never_acts_twice(case: Case, prune: bool, seed: int
     if isinstance(end, Done):
         main = {(step.key, step.phase) for step in tale.plan.steps if step.phase is not SyncPhase.SYNC_FAIL}
         assert {(each.key, each.sync_phase) for each in tale.state.results} == main
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(cases(), st.integers())
+def test_however_often_it_is_cut_off_it_ends_and_makes_no_hook_twice(case: Case, seed: int) -> None:
+    tale = Tale(case, Operation(prune=True), seed)
+    tale.crashes = 0.2
+    tale.run()
+    runs = Counter(step.key for step in tale.plan.steps if isinstance(step, RunHook))
+    made = Counter(key for key in tale.sim.creations if key in runs)
+    assert {key: count for key, count in made.items() if count > runs[key]} == {}
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
