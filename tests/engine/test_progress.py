@@ -42,7 +42,8 @@ from trimtab.engine.acts import (
     step_of,
 )
 from trimtab.engine.health import Health
-from trimtab.engine.live import Live
+from trimtab.engine.judging import matters
+from trimtab.engine.live import Change, Live
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -142,36 +143,39 @@ class Sim:
         if found is not None and found.uid == uid:
             self._put(replace(found, deleting=True))
 
-    def move_on(self) -> bool:
-        """Let one thing happen; False if nothing can."""
-        things = [("cache", key) for key in self.behind]
-        things += [("course", key) for key, course in self.courses.items() if course]
-        things += [
-            ("gone", key) for key, live in self.objects.items() if live.deleting and not live.finalizers
-        ]
-        if not things:
-            return False
-        what, key = self.chance.choice(sorted(things))
-        found = self.objects.get(key)
-        if what == "cache":
-            self.behind.remove(key)
-            if key not in self.behind:
-                self._show(key, found)
-        elif what == "gone":
-            self._remove(key)
-        elif found is not None:
-            health = self.courses[key].pop(0)
-            if not found.finalizers and self.chance.random() < 0.03:
+    def move_on(self) -> Change | None:
+        """Let things happen until the cache tells of a change; None if nothing can happen any more."""
+        while True:
+            things = [("cache", key) for key in self.behind]
+            things += [("course", key) for key, course in self.courses.items() if course]
+            going = (live for live in self.objects.values() if live.deleting and not live.finalizers)
+            things += [("gone", live.key) for live in going]
+            if not things:
+                return None
+            what, key = self.chance.choice(sorted(things))
+            if what == "gone":
                 self._remove(key)
-            else:
-                self._put(replace(found, health=health))
-        return True
+            elif what == "course":
+                self._go_on(key)
+            elif (change := self._show(key)) is not None:
+                return change
 
-    def _show(self, key: ResourceKey, found: Live | None) -> None:
-        if found is None:
-            self.cache.pop(key, None)
+    def _go_on(self, key: ResourceKey) -> None:
+        health, found = self.courses[key].pop(0), self.objects[key]
+        if not found.finalizers and self.chance.random() < 0.03:
+            self._remove(key)
         else:
+            self._put(replace(found, health=health))
+
+    def _show(self, key: ResourceKey) -> Change | None:
+        """The cache hears of one change, or of the last of several."""
+        self.behind.remove(key)
+        if key in self.behind:
+            return None
+        before, found = self.cache.pop(key, None), self.objects.get(key)
+        if found is not None:
             self.cache[key] = found
+        return Change(key, before, found)
 
 
 class Tale:
@@ -240,10 +244,13 @@ class Tale:
         assert wait.what
         if "consent" in wait.what:
             self.asks = replace(self.asks, approved_at=self.now)
-        elif not self.sim.move_on():
-            assert wait.until is not None, f"it stalls: {wait.what}"
-            assert wait.until > self.now
-            self.now = wait.until
+            return
+        while (change := self.sim.move_on()) is not None:
+            if change.key in wait.keys and matters(change):
+                return
+        assert wait.until is not None, f"it stalls: {wait.what}"
+        assert wait.until > self.now
+        self.now = wait.until
 
 
 WAVES = st.integers(-1, 1)

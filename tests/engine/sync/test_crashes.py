@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tests.contract.behaviours.test_stories import add_namespace
-from tests.engine.sync.world import World, annotated, config_map, deployment, job, world_of
+from tests.engine.sync.world import World, annotated, config_map, deployment, job, wanted, world_of
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
@@ -90,8 +90,12 @@ async def prepared() -> AsyncIterator[tuple[MemoryCluster, Audit]]:
     async with behaviours_of(cluster, timing=AT_ONCE) as behaviours:
         await add_namespace(cluster, "shop")
         await behaviours.settled()
-        async with world_of(cluster, "shop") as world:
-            assert (await world.sync(BEFORE)).phase is OperationPhase.SUCCEEDED
+        discovery = await cluster.discover()
+        for each in (wanted(manifest, "shop", discovery, "unit-of-shop") for manifest in BEFORE):
+            resource = discovery.resource(each.api_version, each.key.kind)
+            assert resource is not None
+            await cluster.apply(resource, each.key.name, each.manifest, namespace="shop")
+        await behaviours.settled()
         cluster.api.store.subscribe(audit.hear)
         yield cluster, audit
 
