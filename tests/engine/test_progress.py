@@ -235,6 +235,8 @@ class Tale:
         for act in acts:
             if self.chance.random() < 0.5:
                 self.sim.perform(act, self.now)
+        for _ in range(self.chance.randint(0, 10)):
+            self.sim.move_on()
         self.state = self.recorded
         self.sightings.clear()
         self.sim.behind.clear()
