@@ -82,7 +82,7 @@ def test_annotations_that_are_no_map_are_replaced_by_the_mark() -> None:
 
 
 def with_manager(manifest: Manifest, manager: str) -> Manifest:
-    fields = {"f:metadata": {"f:annotations": {f"f:{OWNER}": {}}}}
+    fields: dict[str, Any] = {"f:metadata": {"f:annotations": {f"f:{OWNER}": {}}}}
     entry = {"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
     return {**manifest, "metadata": {**manifest["metadata"], "managedFields": [entry, "odd"]}}
 
