@@ -1,9 +1,9 @@
 """Make what is known of the server's inside: `python -m scripts.make_inner` (needs Go and the control plane).
 
 Three things that neither OpenAPI nor discovery tells: the types in which the server holds some kinds and
-prints them in messages, and the kinds of versions that it reads but does not serve (both from the Go types, which
-`testbed/go/innershapes` prints); and an object of each kind with nothing set, as bookmarks of watches show it
-(asked of the server). `trimtab.kube.schemas.inner` reads the result.
+prints them in messages, and the kinds of versions that it reads but does not serve (both from the Go types,
+which `testbed/go/innershapes` prints); and an object of each kind with nothing set, as bookmarks of watches
+show it (asked of the server). `trimtab.kube.schemas.inner` reads the result.
 """
 
 from __future__ import annotations
