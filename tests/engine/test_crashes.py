@@ -95,8 +95,11 @@ class Theatre:
             "phase": state.phase,
             "asked": unit.operation,
             "history": len(unit.status.history),
+            # What was pruned before the crash needs no result after it.
             "results": sorted(
-                (str(each.key.name), each.sync_phase.value, each.status) for each in state.results
+                (each.key.name, each.sync_phase.value)
+                for each in state.results
+                if each.status is StepStatus.SYNCED
             ),
             "objects": objects,
         }
