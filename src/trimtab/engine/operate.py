@@ -31,6 +31,7 @@ from trimtab.engine.acts import (
 )
 from trimtab.engine.apply import Performer, WriteSettings
 from trimtab.engine.cache.records import Judge
+from trimtab.engine.judging import matters
 from trimtab.engine.kinds import Kinds
 from trimtab.engine.live import Change, Live, LiveView
 from trimtab.engine.operations import OperationPhase, OperationState
@@ -157,7 +158,7 @@ class _Run:
 
     def hear(self, change: Change) -> None:
         """Wake up for changes of planned objects that can matter."""
-        if change.key in self.planned and _matters(change):
+        if change.key in self.planned and matters(change):
             self.news.set()
 
     # -- one attempt -------------------------------------------------------------------------------------
@@ -310,14 +311,3 @@ def _given_up(state: OperationState, asks: Asks, now: datetime) -> OperationStat
         finished_at=now,
         superseded_by=newer,
     )
-
-
-def _matters(change: Change) -> bool:
-    """Whether a change can mean that something is over; reports of progress in between cannot."""
-    before, after = change.before, change.after
-    if before is None or after is None:
-        return True
-    if before.uid != after.uid or before.deleting != after.deleting:
-        return True
-    old, new = before.health, after.health
-    return (old.status if old else None) is not (new.status if new else None)

@@ -326,8 +326,12 @@ class _Turn:
         recorded = any((run.key, run.sync_phase) == (step.key, step.phase) for run in self.state.hooks)
         if not recorded or found is None or found.uid == self._run_of(step).replaces:
             return False
-        made = result_of(step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again")
-        self._learn(replace(made, uid=found.uid, resource_version=found.resource_version, at=self.now))
+        found_again = result_of(
+            step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again"
+        )
+        made = replace(found_again, uid=found.uid, resource_version=found.resource_version, at=self.now)
+        # It may have ended meanwhile, and nobody will tell of that again.
+        self._learn(judged(step, made, self.facts))
         return True
 
     def _clear(self, hooks: Iterable[RunHook]) -> Move | None:
