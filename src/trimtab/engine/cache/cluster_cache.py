@@ -314,15 +314,19 @@ class ClusterCache:
     async def fetch(
         self, keys: Iterable[ResourceKey], *, api_version: str = ""
     ) -> dict[ResourceKey, Fetched | None]:
-        """Read objects from the cluster itself, in one version or the preferred one; None where absent."""
-        places, found = asyncio.Semaphore(_AT_ONCE), dict[ResourceKey, Fetched | None]()
+        """Read objects from the cluster itself, in the order asked; None where absent.
+
+        All in one version, or each in the one the server prefers.
+        """
+        places = asyncio.Semaphore(_AT_ONCE)
+        found: dict[ResourceKey, Fetched | None] = dict.fromkeys(keys)
 
         async def fetch_one(key: ResourceKey) -> None:
             async with places:
                 found[key] = await self._fetched(key, api_version)
 
         async with plain_group() as group:
-            for key in dict.fromkeys(keys):
+            for key in found:
                 group.create_task(fetch_one(key))
         return found
 
