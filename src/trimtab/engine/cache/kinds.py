@@ -79,7 +79,7 @@ class Kinds:
     def undefine(self, key: ResourceKey) -> None:
         """A CustomResourceDefinition is gone, and with it what it declared."""
         if (gone := self._definitions.pop(key, None)) is not None:
-            self.catalog = with_definitions(self.catalog, [Definition(gone.group, gone.kind, ())])
+            self._learn(with_definitions(self.catalog, [Definition(gone.group, gone.kind, ())]))
             self._news.set()
 
     def announce(self, key: ResourceKey, told: KubeObject) -> None:
@@ -103,7 +103,7 @@ class Kinds:
             await self._clock.sleep(self.settings.settle.total_seconds())
             self._news.clear()
             if self.discovered:
-                self.catalog = with_definitions(self.catalog, self._definitions.values())
+                self._learn(with_definitions(self.catalog, self._definitions.values()))
                 self._changed()
 
     async def _discover(self) -> None:
@@ -131,10 +131,15 @@ class Kinds:
         if not self.version:
             self.version = plain_version((await self._cluster.version()).git_version)
         known = catalog_of(found, self.catalog)
-        self.catalog = with_definitions(known, self._definitions.values())
+        self._learn(with_definitions(known, self._definitions.values()))
         self.discovered = True
         self.error = _partly(found.failed)
         return self._next_look()
+
+    def _learn(self, catalog: Catalog) -> None:
+        """Keep the catalog that is there if nothing is new: whoever builds on it then has nothing to do."""
+        if catalog != self.catalog:
+            self.catalog = catalog
 
     def _next_look(self) -> float | None:
         served = {each.api_version for each in self.catalog.resources()}
