@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from trimtab.engine.cache.catalog import (
@@ -46,7 +46,7 @@ class Kinds:
     ) -> None:
         self.catalog = Catalog()
         self.version = ""
-        self.discovered = False
+        self.learnt_at: datetime | None = None
         self.error: TrimtabError | None = None
         self._cluster = cluster
         self.settings = settings
@@ -57,6 +57,11 @@ class Kinds:
         self._awaited: dict[str, int] = {}
         self._news = asyncio.Event()
         self._asked = asyncio.Event()
+
+    @property
+    def discovered(self) -> bool:
+        """Whether the server has ever said which kinds there are."""
+        return self.learnt_at is not None
 
     async def run(self) -> None:
         """Keep up, for ever."""
@@ -132,7 +137,7 @@ class Kinds:
             self.version = plain_version((await self._cluster.version()).git_version)
         known = catalog_of(found, self.catalog)
         self._learn(with_definitions(known, self._definitions.values()))
-        self.discovered = True
+        self.learnt_at = self._clock.now()
         self.error = _partly(found.failed)
         return self._next_look()
 
