@@ -294,7 +294,7 @@ class Comparer:
             return
         predicted = await self._predicted(desired, case.pair.key)
         (new,) = await self._less((self._lens.view(predicted, rules),), rules)
-        told = confirmed_differences(there, new, rules, self._lens)
+        told = confirmed_differences(wanted, there, new, rules, self._lens)
         outcome = Outcome(verdict=Verdict.OUT_OF_SYNC, differences=told) if told else SAME
         # Had somebody written meanwhile, the server would have told about another object than this one.
         case.close(outcome, lasts=_version(predicted) == _version(manifest))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trimtab.engine.compare.owners import NONE, Fields, is_leaf, ownership, touches
+import msgspec
+
+from trimtab.engine.compare.owners import NONE, Elements, Fields, is_leaf, ownership, touches
 from trimtab.engine.compare.walking import (
     REORDERED,
     UNOWNED_METADATA,
@@ -30,7 +32,7 @@ SERVER: Final = "server"
 
 
 def changes(
-    live: Manifest, predicted: Manifest, *, manager: str, with_status: bool = False
+    desired: Manifest, live: Manifest, predicted: Manifest, *, manager: str, with_status: bool = False
 ) -> tuple[Found, ...]:
     """What an apply would change of our fields, as the server's dry-run of it tells."""
     before, after = ownership(live, manager), ownership(predicted, manager)
@@ -41,9 +43,30 @@ def changes(
     place: Place = (None, "f:metadata", "metadata", "metadata")
     inner = shape.child("metadata") if shape else None
     walk.fields(_metadata(live), _metadata(predicted), _map(after.ours.get("f:metadata")), inner, place)
-    return tuple(
-        each for each in walk.found if touches(before.ours, each.path) or touches(after.ours, each.path)
-    )
+    return tuple(each for each in walk.found if _is_ours(each.path, desired, before.ours, after.ours))
+
+
+def _is_ours(path: Elements, desired: Manifest, *owned: Fields) -> bool:
+    """Whether a field is or was ours; empty maps and lists are nobody's, so what is wanted counts as well."""
+    return any(touches(fields, path) for fields in owned) or _is_declared(desired, path)
+
+
+def _is_declared(desired: Any, path: Elements) -> bool:
+    value = desired
+    for element in path:
+        if element.startswith("f:") and isinstance(value, dict) and element[2:] in value:
+            value = value[element[2:]]
+        elif element.startswith("k:") and isinstance(value, list):
+            value = next((each for each in value if _has_keys(each, element)), None)
+        else:
+            return False
+    return True
+
+
+def _has_keys(item: Any, element: str) -> bool:
+    """Whether an item carries none but these keys, as far as it carries them."""
+    keys = msgspec.json.decode(element[2:])
+    return isinstance(item, dict) and all(same(item.get(name, key), key) for name, key in keys.items())
 
 
 class _Walk:

@@ -71,11 +71,11 @@ def local_differences(
 
 
 def confirmed_differences(
-    live: Manifest, predicted: Manifest, rules: KeyRules, lens: Lens
+    desired: Manifest, live: Manifest, predicted: Manifest, rules: KeyRules, lens: Lens
 ) -> tuple[Difference, ...]:
-    """What an apply would change, as a server's dry-run tells; both sides as the lens shows them."""
+    """What an apply would change, as a server's dry-run tells; all sides as the lens shows them."""
     there, new = lens.masked(live), lens.masked(predicted)
-    found = changes(there, new, manager=lens.manager, with_status=lens.with_status)
+    found = changes(desired, there, new, manager=lens.manager, with_status=lens.with_status)
     return _told(found, ownership(live, lens.manager), rules, lens)
 
 
