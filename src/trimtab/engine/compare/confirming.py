@@ -81,17 +81,17 @@ class _Walk:
         """Tell apart two maps, key by key."""
         for name in dict.fromkeys((*live, *new)):
             inner = shape.child(name) if shape else None
-            node = _map(owned.get(f"f:{name}"))
+            node = owned.get(f"f:{name}")
             inside: Place = (place, f"f:{name}", name, name)
             self._values(live.get(name, ABSENT), new.get(name, ABSENT), node, inner, inside)
 
-    def _values(self, live: Any, new: Any, node: Fields, shape: Schema | None, place: Place) -> None:
+    def _values(self, live: Any, new: Any, node: Fields | None, shape: Schema | None, place: Place) -> None:
         if same(live, new) or (live in (None, ABSENT) and new in (None, ABSENT)):
             return
         if isinstance(live, dict) and isinstance(new, dict) and not _is_whole(node, shape):
-            self.fields(live, new, node, shape, place)
+            self.fields(live, new, node or NONE, shape, place)
         elif isinstance(live, list) and isinstance(new, list):
-            self._lists(live, new, node, shape, place)
+            self._lists(live, new, node or NONE, shape, place)
         else:
             self._tell(live, new, place, SERVER)
 
@@ -109,7 +109,7 @@ class _Walk:
         for element in dict.fromkeys((*before, *after)):
             (at, value), (to, item) = old.get(element, ("", ABSENT)), fresh.get(element, ("", ABSENT))
             inside: Place = (place, element, at or to, to or at)
-            self._values(value, item, _map(node.get(element)), element_shape(shape), inside)
+            self._values(value, item, node.get(element), element_shape(shape), inside)
         if [each for each in before if each in fresh] != [each for each in after if each in old]:
             self._tell(live, new, place, REORDERED)
 
@@ -117,9 +117,9 @@ class _Walk:
         self.found.append(Found(path_of(place), pointer_tokens(place), new, live, rule))
 
 
-def _is_whole(node: Fields, shape: Schema | None) -> bool:
+def _is_whole(node: Fields | None, shape: Schema | None) -> bool:
     """Whether a map is replaced as a whole: so its schema says, or, without one, the record of owners."""
-    return shape.atomic if shape is not None else node is not NONE and is_leaf(node)
+    return shape.atomic if shape is not None else node is not None and is_leaf(node)
 
 
 def _less(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
