@@ -6,21 +6,27 @@ import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
+from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
 from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.merging.patch import not_a_map
 from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.inner import is_readable
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.schemas.schema import OBJECT_META
+
+if TYPE_CHECKING:
+    from trimtab.resources.yaml import Forgiven
 
 Json = dict[str, Any]
 NO_KIND = "couldn't get version/kind; json parse error: "
@@ -29,7 +35,6 @@ _HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-SCALE = "io.k8s.api.autoscaling.v1.Scale"
 SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -58,13 +63,16 @@ def value_of(body: Body) -> Any:
 
 
 def _from_yaml(content: bytes) -> Any:
-    from trimtab.resources.yaml import documents
+    return _forgiven(content).value
+
+
+def _forgiven(content: bytes) -> Forgiven:
+    from trimtab.resources.yaml import forgiven
 
     try:
-        found = documents(content, "body")
+        return forgiven(content, "body")
     except TrimtabError as exc:
         raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
-    return found[0].value if found else None
 
 
 def _from_protobuf(content: bytes) -> Any:
@@ -105,7 +113,47 @@ def manifest_in(body: Body, address: Address) -> Json:
         value = {}
     if told := bad_head(value):
         raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
+    if not served.custom and twice_given(body):
+        value = merged(_written(body), served.schema)
     return _of_the_kind(value, body, address)
+
+
+class Declared(Struct, frozen=True):
+    """What somebody applies, and the keys that stand twice in it, in the server's words."""
+
+    config: Json
+    twins: tuple[str, ...] = ()
+
+
+def declaration_in(body: Body) -> Declared:
+    """The configuration in the body of an apply."""
+    try:
+        read = _forgiven(body.content) if isinstance(body.content, bytes) else None
+    except BadJson as exc:
+        raise bad_request(f"error decoding YAML: {exc}") from exc
+    config = read.value if read else body.content
+    if not isinstance(config, dict | None):
+        told = not_a_map(config)
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
+    config = config or {}
+    if told := bad_head(config):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+    headed = {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
+    twins = read.twins if read else ()
+    return Declared(
+        headed, tuple(f"line {twin.line}: key {quoted(twin.key)} already set in map" for twin in twins)
+    )
+
+
+def check_twins(declared: Declared, validation: str) -> tuple[str, ...]:
+    """What to warn of in a configuration; refused if it was to be read strictly."""
+    if not declared.twins or validation == "Ignore":
+        return ()
+    if validation == "Strict":
+        lines = "".join(f"\n  {each}" for each in declared.twins)
+        told = f"error converting YAML to JSON: yaml: unmarshal errors:{lines}"
+        raise bad_request(f"error strict decoding YAML: {told}")
+    return declared.twins
 
 
 def bad_head(value: Json) -> str:
@@ -148,7 +196,8 @@ def _another_kind(value: Json, kind: str, version: str, served: Served) -> Refus
     """The refusal of an object that is not of the kind that is addressed."""
     group, _, number = version.rpartition("/")
     model = built_in().models.get((group, number, kind))
-    if model and (group, kind) == (served.group, served.kind):
+    known = model or is_readable(version, kind)
+    if known and (group, kind) == (served.group, served.kind):
         told = f"the API version in the data ({version}) does not match the expected API version"
         return bad_request(f"{told} ({served.api_version})")
     why = no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
@@ -197,11 +246,33 @@ def placed(manifest: Json, address: Address, *, named: bool) -> Json:
         if metadata.get("namespace") not in (None, "", address.namespace):
             raise bad_namespace()
         metadata["namespace"] = address.namespace
-    elif metadata.get("namespace") == "":
-        del metadata["namespace"]
+    else:
+        metadata.pop("namespace", None)
     if named:
         _check_name(metadata, address)
     return {**manifest, "metadata": metadata}
+
+
+def each_owner_once(manifest: Json, *, late: bool = False) -> Known:
+    """The object with each of its owners named once, and the warning where one was named again.
+
+    Patches are looked at `late`, when admission has had its say, and are warned in other words.
+    """
+    metadata = manifest["metadata"]
+    given = metadata.get("ownerReferences") or []
+    once: list[Json] = []
+    again: list[Json] = []
+    for each in given:
+        (again if each in once else once).append(each)
+    if not again:
+        return Known(manifest)
+    when = " after mutating admission happens" if late else ""
+    told = (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in "
+        "1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        f"duplicate UID(s) observed: {', '.join(str(each.get('uid', '')) for each in again)}"
+    )
+    return Known({**manifest, "metadata": {**metadata, "ownerReferences": once}}, (told,))
 
 
 def _check_name(metadata: Json, address: Address) -> None:
@@ -288,20 +359,20 @@ def twice_given(body: Body) -> tuple[str, ...]:
     if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
-    try:
-        tree = json.loads(body.content, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return ()
-    _look_twice(tree, "", found)
+    _look_twice(_written(body), "", found)
     return tuple(dict.fromkeys(found))
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """An object with its fields as they were written."""
+def _written(body: Body) -> Any:
+    """A JSON body with its fields as they were written; None if it cannot be read."""
+    try:
+        return json.loads(body.content, object_pairs_hook=Pairs) if isinstance(body.content, bytes) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _look_twice(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen = set()
         for name, each in value:
             place = f"{path}.{name}" if path else name
@@ -332,12 +403,3 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     if problem := unreadable(value, built_in().type(DELETE_OPTIONS)):
         raise bad_request(problem.partition(": ")[2])
     return {name: each for name, each in value.items() if each is not None}
-
-
-def scale_in(value: Any, *, sent: str = "") -> Json:
-    """A Scale that can be read; what comes of a patch, `sent`, is refused in other words."""
-    if not isinstance(value, dict):
-        raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
-    if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
-        raise _bad_patch(sent, problem.partition(": ")[2]) if sent else bad_request(problem)
-    return value

@@ -28,6 +28,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     returns_deleted: bool = False  # whether deletion answers with the object rather than with a Status
     orphans: bool = False  # whether what it owns is left behind unless asked otherwise
     deletion_warning: str = ""
+    folder: str = ""  # where its objects lie in the server's store, if not under the plural of the kind
     kept_by_status: tuple[str, ...] = ()  # metadata that a write of the status leaves alone
     counted_metadata: tuple[str, ...] = ()  # metadata whose change counts as a new generation
 
@@ -46,10 +47,13 @@ RBAC = "rbac.authorization.k8s.io"
 STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "Pod"): Strategy(returns_deleted=True, kept_by_status=("ownerReferences",)),
     ("apps", "Deployment"): Strategy(kept_by_status=("labels",), counted_metadata=("annotations",)),
-    ("", "ReplicationController"): Strategy(orphans=True),
+    ("", "ReplicationController"): Strategy(orphans=True, folder="controllers"),
+    ("", "Node"): Strategy(folder="minions"),
+    ("networking.k8s.io", "Ingress"): Strategy(folder="ingress"),
+    ("discovery.k8s.io", "EndpointSlice"): Strategy(counted_metadata=("labels",)),
     ("batch", "Job"): Strategy(orphans=True, deletion_warning=_PRESERVED),
-    ("", "Service"): Strategy(creates_on_update=True, returns_deleted=True),
-    ("", "Endpoints"): _CREATES,
+    ("", "Service"): Strategy(creates_on_update=True, returns_deleted=True, folder="services/specs"),
+    ("", "Endpoints"): Strategy(creates_on_update=True, folder="services/endpoints"),
     ("", "Event"): _CREATES,
     ("", "LimitRange"): _CREATES,
     (RBAC, "Role"): _CREATES,
@@ -68,8 +72,12 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("storage.k8s.io", "CSINode"): _RETURNED,
     ("storage.k8s.io", "VolumeAttachment"): _RETURNED,
     ("policy", "PodDisruptionBudget"): _VERSIONED,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _VERSIONED,
-    ("apiregistration.k8s.io", "APIService"): _VERSIONED,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(
+        needs_version=True, folder="apiextensions.k8s.io/customresourcedefinitions"
+    ),
+    ("apiregistration.k8s.io", "APIService"): Strategy(
+        needs_version=True, folder="apiregistration.k8s.io/apiservices"
+    ),
 }
 
 

@@ -26,6 +26,15 @@ _HTML_ESCAPES = str.maketrans(
 )
 
 
+class Shown(dict[str, Any]):
+    """A value of one of the server's own types, shown in the order it was written in."""
+
+
+def html_safe(text: str) -> str:
+    """JSON as Go writes it, fit to stand inside HTML."""
+    return text.translate(_HTML_ESCAPES)
+
+
 def quoted(text: str) -> str:
     """A string as `%q` prints it."""
     return '"' + "".join(map(_escaped, text)) + '"'

@@ -16,10 +16,17 @@ from trimtab.engine.health.judging import (
     is_judged,
 )
 from trimtab.engine.health.unit import Part, UnitHealth, worst_of
-from trimtab.engine.health.values import HOOK_FINALIZER, PENDING_DELETION, Health, HealthStatus
+from trimtab.engine.health.values import (
+    HOOK_FINALIZER,
+    HOOK_FINALIZERS,
+    PENDING_DELETION,
+    Health,
+    HealthStatus,
+)
 
 __all__ = [
     "HOOK_FINALIZER",
+    "HOOK_FINALIZERS",
     "PENDING_DELETION",
     "Health",
     "HealthRule",

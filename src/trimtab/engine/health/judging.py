@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.health import definitions, pods, serving, workloads
-from trimtab.engine.health.values import HOOK_FINALIZER, PENDING_DELETION, Health, Seen, unknown
+from trimtab.engine.health.values import HOOK_FINALIZERS, PENDING_DELETION, Health, Seen, unknown
 from trimtab.resources.manifests import Manifest
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -73,7 +73,7 @@ def is_judged(group: str, kind: str, rules: Iterable[HealthRule] = ()) -> bool:
 
 def deletion_health(*, deleting: bool, finalizers: Iterable[str] = ()) -> Health | None:
     """The judgement of an object that is on its way out; hooks are still judged by what they did."""
-    return PENDING_DELETION if deleting and HOOK_FINALIZER not in finalizers else None
+    return PENDING_DELETION if deleting and HOOK_FINALIZERS.isdisjoint(finalizers) else None
 
 
 def health_of(manifest: Manifest, rules: Iterable[HealthRule] = ()) -> Health | None:

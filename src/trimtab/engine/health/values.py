@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-#: hooks carry it so that their outcome can be read before they go; with it, being deleted is no news
-HOOK_FINALIZER: Final = "argocd.argoproj.io/hook-finalizer"
-HOOK_ANNOTATIONS: Final = ("argocd.argoproj.io/hook", "helm.sh/hook")
+#: hooks carry one so that their outcome can be read before they go; with it, being deleted is no news
+HOOK_FINALIZER: Final = "trimtab.dev/hook-finalizer"
+ARGOCD_HOOK_FINALIZER: Final = "argocd.argoproj.io/hook-finalizer"
+HOOK_FINALIZERS: Final = frozenset({HOOK_FINALIZER, ARGOCD_HOOK_FINALIZER})
+HOOK_ANNOTATIONS: Final = ("trimtab.dev/hook", "argocd.argoproj.io/hook", "helm.sh/hook")
 IGNORE_RESTART_POLICY: Final = "argocd.argoproj.io/ignore-restart-policy"
 
 

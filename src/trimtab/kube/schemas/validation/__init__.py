@@ -23,7 +23,7 @@ from trimtab.kube.schemas.validation import (
     workloads,
 )
 from trimtab.kube.schemas.validation.causes import Cause, Causes, refusal
-from trimtab.kube.schemas.validation.custom import custom
+from trimtab.kube.schemas.validation.custom import custom, custom_status, custom_update
 from trimtab.kube.schemas.validation.metadata import finalizers_are_qualified, metadata, metadata_update
 from trimtab.kube.schemas.validation.names import NameRule, dns_label, dns_subdomain, path_segment
 
@@ -126,11 +126,15 @@ def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tupl
     )
 
 
-def update_causes(new: Json, old: Json, schema: Schema) -> tuple[Cause, ...]:
-    """Why the server would refuse to replace an object by another, in its order."""
+def update_causes(new: Json, old: Json, schema: Schema, *, status_only: bool = False) -> tuple[Cause, ...]:
+    """Why the server would refuse to replace an object by another, in its order.
+
+    A write of the status of a custom resource is judged by the schema of the status alone.
+    """
     head = metadata_update(new.get("metadata") or {}, old.get("metadata") or {})
     if not schema.model:
-        return tuple(chain(head, custom(new, schema)))
+        judged = custom_status if status_only else custom_update
+        return tuple(chain(head, judged(new, old, schema)))
     rules = KINDS.get(schema.model, Rules())
     again = rules.create(new) if rules.rechecked else iter(())
     finalizers = finalizers_are_qualified((new.get("metadata") or {}).get("finalizers") or [])
