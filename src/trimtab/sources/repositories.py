@@ -180,6 +180,9 @@ class Repositories:
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
         before = self.standing(consumer)
         self.unfollow(consumer)
+        self._known[repository.identity] = (
+            repository  # if this consumer was its last, it has just been let go
+        )
         follower = _Follower(wanted, target, access, tell)
         follower.standing = Standing(revision=before.revision)
         repository.followers[consumer] = follower
