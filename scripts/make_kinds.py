@@ -162,7 +162,9 @@ def compact_type(raw: Json, shape: Json | None) -> Json:
     if shape is None:
         return bare
     if "properties" in bare:
-        bare["properties"] = dict(sorted(bare["properties"].items(), key=lambda it: shape["order"].index(it[0])))
+        bare["properties"] = dict(
+            sorted(bare["properties"].items(), key=lambda it: shape["order"].index(it[0]))
+        )
     for name, field in bare.get("properties", {}).items():
         field["x-go"] = go_field(shape["fields"][name])
         if field.get("default") not in (None, "", 0, {}):
