@@ -157,7 +157,7 @@ def compact_types(types: dict[str, Json], shapes: Json) -> dict[str, Json]:
 
 
 def compact_type(raw: Json, shape: Json | None) -> Json:
-    """One type; where Go has a struct for it, that struct's name and fields, in the order they are written."""
+    """One type; where Go has a struct for it, with its name, and with its fields in the order of Go."""
     bare: Json = undescribed(raw)
     if shape is None:
         return bare
