@@ -8,7 +8,7 @@ A duration is a `timedelta`, a number of bytes a `Size`; a range stands beside t
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -72,8 +72,130 @@ class ProgramsSettings(Struct, frozen=True, kw_only=True):
     processes: Count | None = 256
 
 
+class CacheSettings(Struct, frozen=True, kw_only=True):
+    """How the engine keeps up with the state of a cluster."""
+
+    #: pages of lists asked for at once; watches do not count
+    lists_at_once: Count = 16
+    #: a list whose page takes longer than this stops counting, so that slow kinds hold up no others
+    list_patience: timedelta = timedelta(seconds=5)
+    #: bytes that one cluster's cache may take by its own account; beyond that whole manifests are given up,
+    #: the longest unread first, and read again when needed
+    memory: Size | None = 2 << 30
+    #: wait this long after a kind was declared or withdrawn, so that many of them cost as much as one
+    settle: timedelta = timedelta(milliseconds=200)
+    #: ask again for kinds that we had no right to read
+    retry_refused: timedelta = timedelta(minutes=5)
+    #: ask which kinds there are, beside hearing of those that come and go
+    discover_every: timedelta = timedelta(minutes=10)
+    #: read a kind anew this often, should an event ever have been lost; the watch goes on in any case
+    relist_every: timedelta = timedelta(hours=12)
+
+
+class EngineSettings(Struct, frozen=True, kw_only=True):
+    """How the engine looks after units."""
+
+    #: whose units these are: part of every mark, so that two installations never touch each other's objects
+    installation: str = "trimtab"
+    #: ask for manifests this often although nothing was told; 0 leaves it to requests
+    refresh_every: timedelta = timedelta(minutes=3)
+    #: a unit whose manifests cannot be had keeps its last verdict for this long
+    error_grace: timedelta = timedelta(minutes=3)
+    #: changes of live objects are gathered for this long before their unit is compared
+    settle: timedelta = timedelta(milliseconds=200)
+    #: and for this long while a sync of the unit is under way
+    settle_while_syncing: timedelta = timedelta(seconds=2)
+    #: how long our own writes may take to be told by the cluster before a unit is judged without them
+    hear_writes_within: timedelta = timedelta(seconds=10)
+    #: desired objects kept in memory between looks, over all units; the rest is rendered again when needed
+    kept_objects: Count = 100_000
+    #: writes of one sync under way at once
+    writes_at_once: Count = 32
+    #: a sync may take this long, all its attempts together; null: without end
+    sync_timeout: timedelta | None = None
+
+
+class RepositoriesSettings(Struct, frozen=True, kw_only=True):
+    """How Git repositories are reached, mirrored and asked for news."""
+
+    #: folder for mirrors; a leading ~ is the home of whoever runs Trimtab
+    folder: str = "~/.cache/trimtab/repositories"
+    #: ask a repository for news this often, give or take a tenth; webhooks make it sooner
+    poll_every: timedelta = timedelta(minutes=3)
+    #: the longest pause between two tries to reach a repository that fails
+    longest_pause: timedelta = timedelta(minutes=30)
+    #: ask again after this long whether a credential still opens a repository that others read, too
+    access_lasts: timedelta = timedelta(hours=1)
+    #: give up on asking what a repository offers after this long
+    list_timeout: timedelta = timedelta(seconds=30)
+    #: give up on fetching a revision after this long
+    fetch_timeout: timedelta = timedelta(minutes=10)
+    #: give up on a server that sends less than a hundred bytes a second for this long
+    stall_timeout: timedelta = timedelta(seconds=30)
+    #: git programs that run at once
+    concurrency: Count = 8
+    #: bytes that one fetch may bring
+    largest_fetch: Size = 2 << 30
+    #: bytes that one mirror may take; a repository that needs more is refused
+    largest_mirror: Size = 8 << 30
+    #: bytes of memory that git may use while it fetches
+    memory: Size = 2 << 30
+    #: keep a revision that nobody uses any more for this long
+    keep_revisions: timedelta = timedelta(days=7)
+    #: how repositories may be reached; http and file are for those who know why
+    allow_schemes: tuple[Literal["https", "ssh", "http", "file"], ...] = ("https", "ssh")
+    #: hosts (git.example, *.example), addresses and networks that may be reached although they are loopback,
+    #: link-local or otherwise not for tenants
+    allow_hosts: tuple[str, ...] = ()
+    #: networks that may not be reached, such as the services of the cluster we run in
+    refuse_networks: tuple[str, ...] = ()
+    #: let credentials say that any certificate and any host key will do
+    allow_insecure: bool = False
+    #: file of certificates, in PEM, that vouch for HTTPS servers; the machine's own unless set
+    ca_file: str | None = None
+    #: file of SSH host keys, in the form of known_hosts, for credentials that bring none
+    known_hosts_file: str | None = None
+    #: proxy for HTTPS and HTTP, for credentials that bring none
+    proxy: str | None = None
+    #: hosts that are reached without the proxy, with commas between them
+    no_proxy: str = ""
+
+
+class RenderingSettings(Struct, frozen=True, kw_only=True):
+    """How manifests are made of sources, and how the results are kept."""
+
+    #: folder for results, sealed and compressed; several processes may share it
+    cache: str = "~/.cache/trimtab/renders"
+    #: file with the key that results are sealed with, made when it is missing; keep it apart from the cache
+    key: str = "~/.local/state/trimtab/render.key"
+    #: bytes of results that are kept; what was not used for longest goes first
+    cache_size: Size = 1 << 30
+    #: folder in which programs get private folders for one run
+    folders: str = "~/.cache/trimtab/private"
+    #: renders under way at once
+    concurrency: Count = 3
+    #: files that one render may be made of
+    source_files: Count = 10_000
+    #: bytes that one render may be made of
+    source_size: Size = 256 << 20
+    #: addresses that remote bases may begin with, such as https://github.com/kubernetes-sigs; none unless set
+    remotes: tuple[str, ...] = ()
+
+
+class AppsSettings(Struct, frozen=True, kw_only=True):
+    """How the command line keeps apps."""
+
+    #: namespace of the records of apps, made when the first app is synced
+    namespace: str = "trimtab-system"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
     cluster: ClusterSettings = ClusterSettings()
     programs: ProgramsSettings = ProgramsSettings()
+    cache: CacheSettings = CacheSettings()
+    engine: EngineSettings = EngineSettings()
+    repositories: RepositoriesSettings = RepositoriesSettings()
+    rendering: RenderingSettings = RenderingSettings()
+    apps: AppsSettings = AppsSettings()

@@ -250,8 +250,9 @@ class Several(Struct, frozen=True):
         return _all(map(self.item.read, raw)) if isinstance(raw, list) else None
 
     def read_text(self, text: str) -> tuple[object, ...] | None:
-        """Items with commas between them."""
-        return _all(self.item.read_text(item.strip()) for item in text.split(","))
+        """Items with commas between them; nothing is a list without any."""
+        items = text.split(",") if text.strip() else ()
+        return _all(self.item.read_text(item.strip()) for item in items)
 
     def written(self, value: Iterable[object]) -> str:
         """With commas between the items."""

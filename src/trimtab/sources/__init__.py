@@ -1,4 +1,27 @@
 """Sources: from a Git address to manifests.
 
+    async with Repositories(settings.repositories, path=path) as repositories:
+        revision = await repositories.fetch(Wanted(url="https://git.example/team/app.git", target="main"))
+
 Doers come from here; values and pure functions from their own modules.
 """
+
+from trimtab.sources.folders import FolderTree
+from trimtab.sources.gittree import GitTree, MountedTree, tree_of
+from trimtab.sources.origins import FolderOrigin, RevisionOrigin
+from trimtab.sources.reaching import Gate
+from trimtab.sources.render import Renderer, Request
+from trimtab.sources.repositories import Repositories
+
+__all__ = [
+    "FolderOrigin",
+    "FolderTree",
+    "Gate",
+    "GitTree",
+    "MountedTree",
+    "Renderer",
+    "Repositories",
+    "Request",
+    "RevisionOrigin",
+    "tree_of",
+]

@@ -1,0 +1,446 @@
+"""Repositories: one mirror and one look-out for each, however many consumers follow it.
+
+Asking what a remote offers is done once for all who follow a repository, and remembered. Yet nobody reads
+what another's credential has fetched before his own has opened the repository: every credential is tried by
+itself, and again after a while, so that one which was revoked opens nothing any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from msgspec import structs
+
+from trimtab.errors import InvalidSpec, SourceRefused, TrimtabError, Unavailable
+from trimtab.programs.handover import Namespaces
+from trimtab.settings import RepositoriesSettings
+from trimtab.sources.addresses import Address, address_of
+from trimtab.sources.changes import Change, Concerned, Interest, Interests
+from trimtab.sources.complaints import Meaning, RevisionMissing
+from trimtab.sources.credentials import Credential, credential_for, fingerprint, trust_digest
+from trimtab.sources.flights import Flights
+from trimtab.sources.git import GitComplained, GitProgram, Redirected, found_git
+from trimtab.sources.gitsetup import Reach
+from trimtab.sources.gittree import GitTree
+from trimtab.sources.mirrors import Mirror
+from trimtab.sources.reaching import Gate
+from trimtab.sources.refs import (
+    Absent,
+    Chosen,
+    Listing,
+    Target,
+    Unlisted,
+    choice,
+    listing_in,
+    patterns_of,
+    target_of,
+    target_text,
+)
+from trimtab.sources.revisions import Mount, Revision, Standing, Wanted
+from trimtab.sources.submodules import DEEPEST, FILE, submodules_in
+from trimtab.sources.vault import sweep
+from trimtab.tasks import (
+    Backoff,
+    Chance,
+    Clock,
+    KeyedWorkers,
+    SystemClock,
+    WorkPolicy,
+    WorkSnapshot,
+    plain_group,
+)
+from trimtab.tasks.chance import draw
+
+#: more refs than this are asked for all at once
+_MOST_PATTERNS: Final = 64
+_MOST_REDIRECTS: Final = 3
+#: seconds between two looks at one repository, however many webhooks come
+_HINT_GAP: Final = 5.0
+_JITTER: Final = 0.1
+
+#: hears of every change in how it stands with a consumer
+Tell = Callable[[str, Standing], None]
+
+
+class _Access:
+    """One credential at one repository."""
+
+    def __init__(self, address: Address, credential: Credential) -> None:
+        self.address = address
+        self.credential = credential
+        #: when it last opened the repository; None if it never did, or does no longer
+        self.proven_at: float | None = None
+        self.error: TrimtabError | None = None
+
+
+class _Follower:
+    """One consumer of a repository."""
+
+    def __init__(self, wanted: Wanted, target: Target, access: _Access, tell: Tell) -> None:
+        self.wanted = wanted
+        self.target = target
+        self.access = access
+        self.tell = tell
+        self.standing = Standing()
+
+
+class _Repository:
+    """What is known of one repository."""
+
+    def __init__(self, identity: str, address: Address, mirror: Mirror) -> None:
+        self.identity = identity
+        self.address = address
+        self.mirror = mirror
+        self.listing: Listing | None = None
+        self.listed_at = float("-inf")
+        self.patterns: frozenset[str] = frozenset()
+        self.accesses: dict[str, _Access] = {}
+        self.followers: dict[str, _Follower] = {}
+        self.full_ids: dict[str, str] = {}
+
+    @property
+    def host(self) -> str:
+        """Whose turn it is to be asked: the queue is fair between hosts."""
+        return self.address.host
+
+    def targets(self) -> Iterable[Target]:
+        """What is followed."""
+        return (follower.target for follower in self.followers.values())
+
+
+class Repositories:
+    """All repositories of this process: `async with Repositories(settings, path=…) as repositories:`."""
+
+    def __init__(
+        self,
+        settings: RepositoriesSettings,
+        *,
+        path: str,
+        clock: Clock | None = None,
+        chance: Chance = draw,
+        gate: Gate | None = None,
+        namespaces: Namespaces = "auto",
+    ) -> None:
+        """Take the settings and the PATH on which git is found."""
+        self._settings = settings
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._chance = chance
+        self._gate = gate or Gate(settings)
+        self._namespaces = namespaces
+        self._root = Path(settings.folder).expanduser()
+        self._key = secrets.token_bytes(32)
+        self._known: dict[str, _Repository] = {}
+        self._of_consumer: dict[str, _Repository] = {}
+        self._interests = Interests()
+        self._places = asyncio.Semaphore(settings.concurrency)
+        self._stack = AsyncExitStack()
+        self._workers = self._look_out()
+
+    async def __aenter__(self) -> Self:
+        """Find git, remove what killed processes left, and begin to look out."""
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._git: GitProgram = await found_git(
+            self._settings, path=self._path, folder=self._root, namespaces=self._namespaces
+        )
+        sweep(self._git.private, now=self._clock.now())
+        group = await self._stack.enter_async_context(plain_group())
+        self._flights = Flights(group)
+        self._looking = group.create_task(self._workers.work())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything that is under way."""
+        self._looking.cancel()
+        self._flights.cancel()
+        await self._stack.aclose()
+
+    async def fetch(self, wanted: Wanted) -> Revision:
+        """The revision that is wanted, complete in a mirror; from memory where that is fresh enough."""
+        repository, access = self._entered(wanted)
+        target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
+        await self._opened(repository, access, target)
+        return await self._brought(repository, access, target, wanted)
+
+    def follow(self, consumer: str, wanted: Wanted, *, tell: Tell) -> None:
+        """Look out for news on behalf of a consumer, who is told how it stands whenever that changes."""
+        repository, access = self._entered(wanted)
+        target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
+        before = self.standing(consumer)
+        self.unfollow(consumer)
+        self._known[repository.identity] = (
+            repository  # if this consumer was its last, it has just been let go
+        )
+        follower = _Follower(wanted, target, access, tell)
+        follower.standing = Standing(revision=before.revision)
+        repository.followers[consumer] = follower
+        self._of_consumer[consumer] = repository
+        interest = Interest(
+            consumer=consumer, repository=repository.identity, target=target, paths=wanted.paths
+        )
+        self._interests.add(repository.address.place, interest)
+        self._workers.offer(repository.host, repository.identity)
+
+    def unfollow(self, consumer: str) -> None:
+        """Look out no longer."""
+        repository = self._of_consumer.pop(consumer, None)
+        if repository is None:
+            return
+        del repository.followers[consumer]
+        self._interests.remove(consumer)
+        if not repository.followers:
+            self._known.pop(repository.identity, None)
+
+    def standing(self, consumer: str) -> Standing:
+        """How it stands with a consumer."""
+        repository = self._of_consumer.get(consumer)
+        return repository.followers[consumer].standing if repository else Standing()
+
+    def hint(self, change: Change) -> Concerned:
+        """Look soon at the repositories of those whom a change concerns."""
+        concerned = self._interests.concerned(change)
+        for identity in concerned.repositories:
+            repository = self._known.get(identity)
+            if repository is not None:
+                gap = repository.listed_at + _HINT_GAP - self._clock.monotonic()
+                self._workers.offer(repository.host, identity, after=max(0.0, gap))
+        return concerned
+
+    async def mend(self, wanted: Wanted, revision: Revision) -> bool:
+        """Look whether the mirror of a revision is damaged and, if so, fetch it anew; whether it was."""
+        repository, access = self._entered(wanted)
+        await self._opened(repository, access, target_of(wanted.target, tag_prefix=wanted.tag_prefix))
+        reach = await self._gate.reach(access.address, access.credential)
+        return await repository.mirror.mend(reach, Chosen(commit=revision.commit, ref=revision.ref))
+
+    async def changed_paths(self, before: Revision, after: Revision) -> tuple[str, ...]:
+        """The files that differ between two revisions of one repository."""
+        if before.mirror != after.mirror:
+            raise InvalidSpec("the revisions", "they belong to different repositories")
+        repository = next(each for each in self._known.values() if str(each.mirror.path) == after.mirror)
+        return await repository.mirror.changed_paths(before.commit, after.commit)
+
+    def snapshot(self) -> WorkSnapshot[str]:
+        """Which repositories are being looked at or waited for, since when and until when."""
+        return self._workers.snapshot()
+
+    # --- who may read ------------------------------------------------------------------------------------
+
+    def _entered(self, wanted: Wanted) -> tuple[_Repository, _Access]:
+        """The repository and the credential that a consumer means; nothing is asked or made yet."""
+        address = address_of(wanted.url)
+        credential = credential_for(address, wanted.credentials)
+        identity = f"{address.identity} {trust_digest(credential.trust)}".rstrip()
+        repository = self._known.get(identity)
+        if repository is None:
+            mirror = Mirror(self._root, identity, self._git, self._clock)
+            repository = self._known[identity] = _Repository(identity, address, mirror)
+        access = repository.accesses.setdefault(
+            fingerprint(credential, self._key), _Access(address, credential)
+        )
+        return repository, access
+
+    async def _opened(self, repository: _Repository, access: _Access, target: Target) -> None:
+        """Make sure that this credential opens the repository, and that its listing knows the target."""
+        patterns = frozenset(patterns_of((target,)))
+        while not (self._is_proven(access) and self._is_listed(repository, patterns)):
+            wanted = patterns | frozenset(patterns_of(repository.targets()))
+            key = ("list", repository.identity, id(access))
+            await self._flights.join(key, partial(self._list, repository, access, wanted))
+
+    def _is_proven(self, access: _Access) -> bool:
+        lasts = self._settings.access_lasts.total_seconds()
+        return access.proven_at is not None and self._clock.monotonic() - access.proven_at < lasts
+
+    def _is_listed(self, repository: _Repository, patterns: frozenset[str]) -> bool:
+        age = self._clock.monotonic() - repository.listed_at
+        return patterns <= repository.patterns and age < self._settings.poll_every.total_seconds()
+
+    async def _list(self, repository: _Repository, access: _Access, patterns: frozenset[str]) -> None:
+        """Ask the remote what it offers, with one credential, which is thereby proven or not."""
+        try:
+            answer = await self._asked(access, patterns)
+        except GitComplained as complaint:
+            if complaint.meaning in {Meaning.REFUSED, Meaning.NO_REPOSITORY}:
+                access.proven_at = None
+            access.error = complaint.error
+            raise complaint.error from complaint
+        except TrimtabError as error:
+            access.error = error
+            raise
+        access.proven_at, access.error = self._clock.monotonic(), None
+        repository.listing = listing_in(answer)
+        repository.listed_at = self._clock.monotonic()
+        repository.patterns = patterns
+
+    async def _asked(self, access: _Access, patterns: frozenset[str]) -> bytes:
+        """The remote's answer; a redirect to another place on the same server is followed and remembered."""
+        wall = self._settings.list_timeout
+        asked = sorted(patterns) if len(patterns) <= _MOST_PATTERNS else []
+        for left in reversed(range(_MOST_REDIRECTS)):
+            reach = await self._gate.reach(access.address, access.credential)
+            command = ("ls-remote", "--symref", "--", reach.address.url, *asked)
+            try:
+                async with self._places:
+                    return await self._git.remote(None, reach, *command, wall=wall)
+            except Redirected as redirect:
+                if not left:
+                    raise
+                access.address = redirect.target
+        raise AssertionError("the last turn returns or raises")
+
+    # --- fetching ----------------------------------------------------------------------------------------
+
+    async def _brought(
+        self, repository: _Repository, access: _Access, target: Target, wanted: Wanted, depth: int = 0
+    ) -> Revision:
+        """The revision that a target means now, complete in the mirror."""
+        chosen = await self._chosen(repository, access, target)
+        reach = await self._gate.reach(access.address, access.credential)
+        key = ("fetch", repository.identity, chosen.commit)
+        await self._flights.join(key, lambda: self._fetched(repository, reach, chosen))
+        revision = Revision(
+            url=wanted.url, commit=chosen.commit, ref=chosen.ref, mirror=str(repository.mirror.path)
+        )
+        if not wanted.submodules:
+            return revision
+        mounts = await self._mounts(repository, reach.address, revision, wanted, depth)
+        return structs.replace(revision, submodules=mounts)
+
+    async def _fetched(self, repository: _Repository, reach: Reach, chosen: Chosen) -> None:
+        async with self._places:
+            await repository.mirror.fetch(reach, chosen)
+
+    async def _chosen(self, repository: _Repository, access: _Access, target: Target) -> Chosen:
+        found = choice(target, repository.listing or Listing(refs={}))
+        subject = f"revision {target_text(target)} of {repository.address}"
+        match found:
+            case Chosen():
+                return found
+            case Absent(reason=reason, remedy=remedy):
+                raise RevisionMissing(subject, reason, remedy)
+            case Unlisted(digits=digits) if found.is_full:
+                return Chosen(commit=digits)
+            case Unlisted(digits=digits):
+                return Chosen(commit=await self._full_id(repository, access, digits))
+
+    async def _full_id(self, repository: _Repository, access: _Access, digits: str) -> str:
+        known = repository.full_ids.get(digits)
+        if known is None:
+            reach = await self._gate.reach(access.address, access.credential)
+            key = ("history", repository.identity, digits)
+            known = await self._flights.join(key, lambda: repository.mirror.full_id(reach, digits))
+            repository.full_ids[digits] = known
+        return known
+
+    async def _mounts(
+        self, repository: _Repository, outer: Address, revision: Revision, wanted: Wanted, depth: int
+    ) -> tuple[Mount, ...]:
+        """The submodules of a revision, fetched each with the credential for its own address."""
+        tree = GitTree(revision.mirror, revision.commit)
+        if tree.entry(FILE) is None:
+            return ()
+        if depth >= DEEPEST:
+            reason = f"it has submodules in submodules, more than {DEEPEST} deep"
+            raise SourceRefused(f"repository {outer}", reason, "Vendor some of them")
+        command = ("config", "--blob", f"{revision.commit}:{FILE}", "--null", "--list")
+        try:
+            listed = await self._git.local(repository.mirror.path, *command)
+        except GitComplained as complaint:
+            subject = f"{FILE} of {outer}"
+            raise SourceRefused(subject, "git cannot read it", f"Mend {FILE}") from complaint
+        mounts = []
+        for submodule in submodules_in(tree, listed, outer):
+            inner = structs.replace(wanted, url=submodule.address.url, target=submodule.commit, tag_prefix="")
+            below, access = self._entered(inner)
+            target = target_of(submodule.commit)
+            await self._opened(below, access, target)
+            fetched = await self._brought(below, access, target, inner, depth + 1)
+            mounts.append(Mount(path=submodule.path, revision=fetched))
+        return tuple(mounts)
+
+    # --- looking out -------------------------------------------------------------------------------------
+
+    def _look_out(self) -> KeyedWorkers[str]:
+        backoff = Backoff(
+            first=min(timedelta(seconds=10), self._settings.longest_pause), cap=self._settings.longest_pause
+        )
+        policy = WorkPolicy(
+            concurrency=self._settings.concurrency, backoff=backoff, rhythm=self._settings.poll_every
+        )
+        return KeyedWorkers(
+            self._look, clock=self._clock, on_failure=_heard_elsewhere, policy=policy, chance=self._chance
+        )
+
+    async def _look(self, host: str, identity: str) -> None:
+        """Look at one repository once, for all who follow it, and say when to look again."""
+        repository = self._known.get(identity)
+        if repository is None or not repository.followers:
+            return
+        try:
+            await self._ask_once(repository)
+        except Unavailable as error:
+            for consumer in list(repository.followers):
+                self._note(repository, consumer, None, error)
+            raise
+        await self._advance(repository)
+        pause = self._settings.poll_every.total_seconds() * (1 + _JITTER * self._chance())
+        self._workers.offer(host, identity, after=pause)
+
+    async def _ask_once(self, repository: _Repository) -> None:
+        """List with one credential that is known to be good, and with each that has yet to prove itself."""
+        patterns = frozenset(patterns_of(repository.targets()))
+        used = {id(follower.access): follower.access for follower in repository.followers.values()}
+        proven = [access for access in used.values() if self._is_proven(access)]
+        listed = False
+        for access in [*(each for each in used.values() if each not in proven), *proven]:
+            if listed and self._is_proven(access):
+                continue
+            try:
+                await self._list(repository, access, patterns)
+                listed = True
+            except Unavailable:
+                raise
+            except TrimtabError:
+                continue
+
+    async def _advance(self, repository: _Repository) -> None:
+        """Bring every follower to the commit that its target means now."""
+        for consumer, follower in list(repository.followers.items()):
+            error, revision = follower.access.error, None
+            if error is None:
+                try:
+                    revision = await self._brought(
+                        repository, follower.access, follower.target, follower.wanted
+                    )
+                except TrimtabError as raised:
+                    error = raised
+            if repository.followers.get(consumer) is follower:
+                self._note(repository, consumer, revision, error)
+
+    def _note(
+        self, repository: _Repository, consumer: str, revision: Revision | None, error: TrimtabError | None
+    ) -> None:
+        """Write down how it stands; the last good revision stays whatever happens. Changes are told."""
+        follower = repository.followers[consumer]
+        before, now = follower.standing, self._clock.now()
+        failing_since = (before.failing_since or now) if error else None
+        follower.standing = Standing(
+            revision=revision or before.revision, error=error, looked_at=now, failing_since=failing_since
+        )
+        if (follower.standing.revision, str(error)) != (before.revision, str(before.error)):
+            follower.tell(consumer, follower.standing)
+
+
+def _heard_elsewhere(host: str, identity: str, error: Exception) -> None:
+    """Failures are in the standing of those who follow; bugs are in the workers' snapshot."""
