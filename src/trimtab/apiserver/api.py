@@ -191,7 +191,7 @@ class Api:
         admission.check_definition(address, name)
         new = new_object(
             manifest,
-            served,
+            address,
             manager=manager,
             versions=self.catalog.versions(served.group),
             uid=str(uuid.uuid4()),

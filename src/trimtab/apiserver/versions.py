@@ -62,7 +62,7 @@ def manifest_of(entry: Entry, served: Served) -> Json:
 
 
 class Kept(Struct, frozen=True):
-    """An object in the version in which it is kept: as it will be read, and as written, if otherwise."""
+    """An object in the version in which it is kept: as it will be read, and as it is written if otherwise."""
 
     manifest: Json
     written: Json | None = None

@@ -33,12 +33,19 @@ SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 
 
 def new_object(
-    manifest: Json, served: Served, *, manager: str | None, versions: frozenset[str], uid: str, now: datetime
+    manifest: Json,
+    address: Address,
+    *,
+    manager: str | None,
+    versions: frozenset[str],
+    uid: str,
+    now: datetime,
 ) -> Json:
     """A created object; without a manager the owners that it names are kept (it was applied)."""
+    served = address.served
     whole = with_counter(_completed(manifest, served, manager), None)
     if manager is not None:
-        target = target_of(served, "", versions)
+        target = target_of(served, address.subresource, versions)
         whole = {**whole, "metadata": unclaimed(whole["metadata"])}
         whole = with_first_owners(whole, target, manager=manager, now=now)
     return created(
