@@ -565,6 +565,22 @@ def test_it_says_since_when_it_waits() -> None:
     assert later.state.message == "waiting for healthy state of Deployment.apps shop/web"
 
 
+def test_asking_the_server_in_between_does_not_end_a_wait() -> None:
+    state = state_of(results=(result("web", "Deployment", "apps"),))
+    first = decide(WAVES_PLAN, state)
+    asked = decide(WAVES_PLAN, first.state, now=NOON + timedelta(seconds=2))
+    assert isinstance(asked.move, Next)
+    assert (asked.state.message, asked.state.waiting_since) == (first.state.message, NOON)
+
+
+def test_consent_becomes_part_of_the_state() -> None:
+    case = Case().unwanted(config_map("a", options="Prune=confirm"))
+    plan, live = case.plan(Operation(prune=True)), case.view.lives[key_of(config_map("a"))]
+    decided = decide(plan, state_of(Operation(prune=True)), live, asks=Asks(approved_at=NOON))
+    assert isinstance(decided.move, Next)
+    assert decided.state.operation.deletions_approved_at == NOON
+
+
 # -- the end of an attempt -------------------------------------------------------------------------------
 
 
