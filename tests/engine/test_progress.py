@@ -511,6 +511,14 @@ def test_a_prune_never_hits_an_object_that_took_the_name_of_another() -> None:
     assert "another object has taken its name" in decided.move.message
 
 
+def test_a_prune_that_must_not_be_done_stops_its_wave() -> None:
+    case = Case().unwanted(config_map("a")).missing(config_map("b"))
+    asked = Operation(prune=True)
+    decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
+    assert isinstance(decided.move, Failed)
+    assert [each.key.name for each in decided.state.results] == ["a"]
+
+
 def test_an_object_that_is_going_already_is_not_deleted_again() -> None:
     case = Case().unwanted(config_map("a"))
     asked = Operation(prune=True)

@@ -64,6 +64,7 @@ class _Turn:
         self.plan, self.state, self.facts, self.now = plan, state, facts, now
         self.results = {(each.key, each.sync_phase): each for each in state.results}
         self.runs = {(each.key, each.sync_phase): each for each in state.hooks}
+        self.recorded = frozenset(self.runs)
         self.begun = set(state.begun)
         self.fresh: list[StepResult] = []
         main = [step for step in plan.steps if step.phase is not SyncPhase.SYNC_FAIL]
@@ -221,7 +222,8 @@ class _Turn:
         writes = [step for step in pending if not isinstance(step, Prune)]
         if acts:
             return Next(acts=tuple(acts), completes=None if writes else wave)
-        return self._write(writes, wave)
+        refused = self._bad(step for step in pending if isinstance(step, Prune))
+        return None if refused else self._write(writes, wave)
 
     def _write(self, writes: Sequence[Step], wave: Wave) -> Move | None:
         move = self._clear(step for step in writes if isinstance(step, RunHook))
@@ -280,9 +282,7 @@ class _Turn:
 
     def _rehearsals(self, steps: Iterable[Step]) -> tuple[Rehearse, ...]:
         return tuple(
-            Rehearse(step)
-            for step in steps
-            if isinstance(step, CreateNamespace) or (isinstance(step, Apply | RunHook) and step.rehearsable)
+            Rehearse(step) for step in steps if not isinstance(step, Prune) and _is_rehearsable(step)
         )
 
     def _try_out(self) -> Move:
@@ -293,7 +293,7 @@ class _Turn:
             if isinstance(step, Prune):
                 gone = StepStatus.PRUNE_SKIPPED if step.skip else StepStatus.PRUNED
                 self._learn_at_once(step, gone, step.skip or "pruned (dry run)")
-            elif all(each.step is not step for each in tried):
+            elif not _is_rehearsable(step):
                 self._learn_at_once(step, StepStatus.SYNCED, "not tried (dry run)")
         if tried:
             return Next(acts=tried)
@@ -337,8 +337,11 @@ class _Turn:
 
     def _is_own_hook(self, step: RunHook, found: Live | None) -> bool:
         """Whether a hook was made before a restart: its run is recorded, and no older one stands there."""
-        recorded = any((run.key, run.sync_phase) == (step.key, step.phase) for run in self.state.hooks)
-        if not recorded or found is None or found.uid == self._run_of(step).replaces:
+        if (
+            (step.key, step.phase) not in self.recorded
+            or found is None
+            or found.uid == self._run_of(step).replaces
+        ):
             return False
         found_again = result_of(
             step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again"
@@ -526,6 +529,10 @@ class _Turn:
 def _named(steps: Sequence[Step], many: str) -> str:
     more = len(steps) - 1
     return f"{steps[0].key}{f' and {more} more {many}' if more else ''}"
+
+
+def _is_rehearsable(step: CreateNamespace | Apply | RunHook) -> bool:
+    return isinstance(step, CreateNamespace) or step.rehearsable
 
 
 def _group_of(step: Step) -> tuple[SyncPhase, int]:
