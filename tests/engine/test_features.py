@@ -18,6 +18,7 @@ from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
 from trimtab.engine.events import OperationEnded, OperationWaits, StepDone
 from trimtab.engine.health import HealthStatus
+from trimtab.engine.live import Live
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, StepStatus
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Automated, NamespaceMetadata, Policy
@@ -79,13 +80,20 @@ async def test_waves_wait_for_the_health_of_the_one_before(stage: Stage) -> None
         config_map("first", sync_wave="1"),
     ]
     await stage.add("app", *wanted)
+    happened: list[str] = []
+    stage.engine.on_resource_updated(lambda _, live: happened.append(_told(live)))
+    stage.engine.on_unit_event(lambda _, event: happened.append(f"{type(event).__name__} {event}"))
     async with running(stage.engine) as engine:
         await engine.refresh("app")
         state = await engine.sync("app", Operation())
     assert state.phase is OperationPhase.SUCCEEDED, state.message
     assert steps(stage) == ["first", "second", "third"]
-    waits = [event.message for event in stage.events(OperationWaits)]
-    assert any("second" in message for message in waits), waits
+    applied = next(line for line in happened if line.startswith("StepDone") and "/third" in line)
+    assert "second Healthy" in happened[: happened.index(applied)]
+
+
+def _told(live: Live) -> str:
+    return f"{live.key.name} {live.health.status.value if live.health else ''}"
 
 
 async def test_hooks_run_at_their_phases_and_are_judged_by_their_jobs(stage: Stage) -> None:

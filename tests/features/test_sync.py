@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.features.conftest import Person
 
+ROOT = Path(__file__).parents[2]
 SETTINGS = """
 apiVersion: v1
 kind: ConfigMap
@@ -141,3 +142,15 @@ def test_mistakes_are_one_sentence_and_an_exit_code(person: Person, tmp_path: Pa
         assert (told.code, told.out) == (code, ""), arguments
         assert sentence in told.err
         assert len(told.err.splitlines()) == 1
+
+
+def test_the_first_success_in_the_readme_is_true(person: Person) -> None:
+    readme = (ROOT / "README.md").read_text()
+    asked = ("sync", str(ROOT / "examples" / "shop"), "-n", person.namespace, "--create-namespace")
+    told = person.trimtab(*asked)
+    assert told.code == 0, told.err
+    shown = [line.replace(person.namespace, "shop").split() for line in told.out.splitlines()]
+    promised = [line.split() for line in readme.splitlines()]
+    # The first line and the last one carry digests of what is there.
+    assert all(line in promised for line in shown[1:-1])
+    assert shown[-1][:5] == ["shop", "is", "Synced", "and", "Healthy"]

@@ -49,6 +49,8 @@ from trimtab.resources.secrets import StandIns
 from trimtab.tasks import plain_group
 from trimtab.tasks.clock import Clock
 
+#: from so many steps on, a decision is made only after so many seconds per step
+_LARGE, _PATIENCE = 100, 0.000_05
 Record = Callable[[OperationState], Awaitable[None]]
 Replan = Callable[[OperationState], Awaitable[SyncPlan]]
 AfterWave = Callable[[Wave], Awaitable[None]]
@@ -216,6 +218,7 @@ class _Run:
                 case Wait() as move:
                     await self._record(state)
                     await self._rest(move.until)
+                    await self._gather_news(len(plan.steps))
                 case Done() | Failed() as end:
                     state = closed(state, end, self.clock.now())
                     await self._record(state)
@@ -301,6 +304,11 @@ class _Run:
             alarm = group.create_task(self._ring(until))
             await self.news.wait()
             alarm.cancel()
+
+    async def _gather_news(self, steps: int) -> None:
+        """Let the news of a large plan gather for a moment: deciding costs what the plan is long."""
+        if steps >= _LARGE:
+            await self.clock.sleep(steps * _PATIENCE)
 
     async def _ring(self, until: datetime) -> None:
         await self.clock.sleep((until - self.clock.now()).total_seconds())

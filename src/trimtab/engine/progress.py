@@ -204,7 +204,7 @@ class _Turn:
     def _advance(self, group: list[Step], *, last: bool) -> Move | None:
         """What the first wave that is not over needs; None if this one is over, or has failed."""
         pending = self._pending(group)
-        failed_prune = any(isinstance(step, Prune) for step in group if self._bad((step,)))
+        failed_prune = any(isinstance(step, Prune) and self._bad((step,)) for step in group)
         if pending and not failed_prune:
             move = self._begin_or_go_on(pending, last=last)
             if move is not None:

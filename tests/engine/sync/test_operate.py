@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -24,7 +26,7 @@ from trimtab.engine.operations import (
 from trimtab.engine.options import SyncOptions
 from trimtab.engine.plan import Namespace
 from trimtab.errors import UserError
-from trimtab.kube.cluster import PatchType
+from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.resources.keys import ResourceKey
 
 SUCCEEDED, FAILED, ERROR = OperationPhase.SUCCEEDED, OperationPhase.FAILED, OperationPhase.ERROR
@@ -378,6 +380,62 @@ async def test_a_prune_beyond_the_budget_waits_until_it_is_ended(world: World) -
     state = await world.sync([], PRUNING, control=control, record=stop)
     assert state.phase is FAILED
     assert len(await world.names("ConfigMap")) == 13  # and the cluster's own certificate
+
+
+# -- what it costs ---------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A cluster that counts what is asked of it, and how much at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.calls: Counter[str] = Counter()
+        self.under_way = self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._cluster, name)
+
+        async def call(*args: Any, **options: Any) -> Any:
+            self.calls[name] += 1
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            try:
+                await asyncio.sleep(0)
+                return await real(*args, **options)
+            finally:
+                self.under_way -= 1
+
+        return call
+
+
+async def test_a_first_sync_costs_one_request_per_object_and_two_records(world: World) -> None:
+    counting: Any = Counting(world.cluster)
+    state = await world.sync([config_map(f"c{number:03}") for number in range(200)], cluster=counting)
+    assert state.phase is SUCCEEDED
+    assert counting.calls == {"apply": 200}
+    assert counting.most == 32
+    assert len(world.records) == 2
+    assert [len(each.begun) for each in world.records] == [200, 0]
+
+
+async def test_waiting_costs_nothing(world: World) -> None:
+    control, counting = Control(), Counting(world.cluster)
+
+    async def wait_and_end() -> None:
+        await world.until(world.key("Deployment", "web", "apps"), is_there)
+        resource = await world.resource("ConfigMap")
+        for number in range(50):
+            stranger = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"other-{number}"}}
+            await world.cluster.create(resource, stranger, namespace="shop")
+        control.terminate()
+
+    objects = [deployment("web", simulate="never-ready"), config_map("a", wave=1)]
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wait_and_end())
+        cluster: Any = counting
+        await world.sync(objects, Operation(rehearsal=Rehearsal.NEVER), control=control, cluster=cluster)
+    assert counting.calls == {"apply": 1}
 
 
 # -- failure and its remedies ----------------------------------------------------------------------------
