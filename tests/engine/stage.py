@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -30,7 +31,6 @@ from trimtab.settings import EngineSettings
 Json = dict[str, Any]
 LIMIT = 30.0
 QUICK = EngineSettings(
-    installation="test",
     refresh_every=timedelta(0),
     settle=timedelta(milliseconds=5),
     settle_while_syncing=timedelta(milliseconds=20),
@@ -127,12 +127,15 @@ class Stage:
         self.sources = Sources()
         self.store = store or MemoryStore()
         self.clusters = GivenClusters({"here": cast(Cluster, self.cluster)})
+        #: several stages may stand in one cluster
+        self.installation = f"test-{secrets.token_hex(4)}"
         self.engine = self.new_engine()
         self.told: list[Event] = []
         self._news = asyncio.Event()
 
     def new_engine(self, settings: EngineSettings = QUICK) -> Engine:
-        engine = Engine(settings, self.clusters, self.sources, self.store, key=b"k" * 32)
+        own = replace(settings, installation=self.installation)
+        engine = Engine(own, self.clusters, self.sources, self.store, key=b"k" * 32)
         engine.events.subscribe(self._hear)
         return engine
 

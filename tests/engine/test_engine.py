@@ -19,6 +19,7 @@ from trimtab.engine.clusters import opened
 from trimtab.engine.events import (
     ComparisonFailed,
     OperationEnded,
+    OperationVetoed,
     SyncLeft,
     SyncRefused,
     UnitRefreshed,
@@ -401,6 +402,7 @@ async def test_whoever_is_asked_before_a_sync_may_veto(stage: Stage) -> None:
         state = await engine.sync("web")
     assert state.phase is OperationPhase.FAILED
     assert "it is Friday" in state.message
+    assert ["it is Friday" in event.reason for event in stage.events(OperationVetoed)] == [True]
     assert stage.cluster.writes() == []
 
 

@@ -562,6 +562,24 @@ async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanw
         assert held.health == health
 
 
+async def test_records_are_made_anew_once_and_not_again_with_every_reading() -> None:
+    judged: list[str] = []
+
+    def judge(told: KubeObject, _: Resource) -> Health | None:
+        judged.append(told.metadata.name)
+        return None
+
+    clock = ManualClock()
+    async with running(await filled(config_map("a")), clock=clock) as world:
+        world.cache.change(judge=judge)
+        await world.cache.complete()
+        world.troubled.failing_next["ConfigMap"] = refusal(410)
+        await world.create(CONFIG_MAPS, config_map("b"))
+        await clock.advance(5)
+        assert world.troubled.count("list", "ConfigMap") == 3
+        assert (judged.count("a"), judged.count("b")) == (1, 1)
+
+
 async def test_a_judge_that_stumbles_over_an_object_leaves_its_health_unknown() -> None:
     def stumble(told: KubeObject, resource: Resource) -> Health | None:
         raise KeyError("status")

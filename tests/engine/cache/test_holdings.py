@@ -78,6 +78,17 @@ def test_beyond_the_limit_bodies_are_given_up_and_records_never() -> None:
     assert (least.bodies, least.given_up, least.records, least.is_over) == (0, 100, whole.records, True)
 
 
+def test_a_lower_limit_holds_at_once() -> None:
+    shelved = filled(100)
+    whole = shelved.holdings.memory()
+    shelved.holdings.limit_to(whole.records)
+    assert shelved.holdings.memory().bodies == 0
+    assert shelved.holdings.memory().given_up == 100
+    shelved.put(manifest(key("c-0"), unit="shop", version="2"))
+    shelved.remove(key("c-1"))
+    assert shelved.holdings.memory().given_up == 99
+
+
 def test_the_account_is_near_the_truth() -> None:
     tracemalloc.start()
     try:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tests.engine.compare.world import OURS, UNIT, World
-from tests.kube.world import config_map, deployment
+from tests.kube.world import config_map, connect_to, deployment
+from trimtab.apiserver import MemoryCluster
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
 from trimtab.engine.marks import Mark
 from trimtab.engine.matching import Role
 from trimtab.engine.rows import Difference, Verdict, verdict_of
+from trimtab.engine.tracking import INSTANCE, ArgoTracking, Method
 from trimtab.kube.cluster import PatchType, Write
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
+from trimtab.tasks.clock import ManualClock
 
+CLUSTERS = ("memory", pytest.param("real", marks=pytest.mark.real))
 SYNCED, OUT, UNKNOWN = Verdict.SYNCED, Verdict.OUT_OF_SYNC, Verdict.UNKNOWN
+
+
+@pytest.fixture(params=CLUSTERS)
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A unit in a cluster in memory, and in a namespace of a real one."""
+    if request.param == "memory":
+        cluster = MemoryCluster(clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        yield World(cluster, await cluster.discover())
+        return
+    plane, namespace = request.getfixturevalue("control_plane"), request.getfixturevalue("namespace")
+    async with connect_to(plane) as connected:
+        yield World(connected, await connected.discover(), namespace=namespace)
 
 
 async def changed(world: World, manifest: Manifest, patch: Any, manager: str = "kubectl-edit") -> None:
@@ -31,6 +49,7 @@ async def changed(world: World, manifest: Manifest, patch: Any, manager: str = "
     )
 
 
+@pytest.mark.fact("D1")
 async def test_what_was_applied_is_synced_and_no_question_is_asked(world: World) -> None:
     wanted = world.wanted(config_map("a", x="1"), deployment("web"))
     await world.apply(wanted)
@@ -42,6 +61,7 @@ async def test_what_was_applied_is_synced_and_no_question_is_asked(world: World)
     assert world.counting.asked == []
 
 
+@pytest.mark.fact("D1")
 async def test_what_is_missing_is_out_of_sync_without_a_question(world: World) -> None:
     found = await world.compare(world.wanted(config_map("a", x="1")))
     (row,) = found.rows
@@ -62,6 +82,7 @@ async def test_a_difference_is_confirmed_by_one_dry_run_and_explains_itself(worl
     assert world.counting.asked == ["dry-run ConfigMap a"]
 
 
+@pytest.mark.fact("D43")
 async def test_an_unchanged_pair_is_not_compared_again(world: World) -> None:
     wanted = world.wanted(config_map("a", x="1"))
     await world.apply(wanted)
@@ -79,6 +100,23 @@ async def test_what_is_given_up_is_a_difference_and_what_others_added_is_none(wo
     assert [(each.path, each.desired, each.live, each.manager) for each in row.differences] == [
         ("/data/old", None, "2", "trimtab")
     ]
+
+
+@pytest.mark.fact("D42")
+async def test_each_of_what_an_answer_depends_on_makes_it_be_asked_for_again(world: World) -> None:
+    first = config_map("a", x="1")
+    wanted = world.wanted(first)
+    await world.apply(wanted)
+    await changed(world, first, {"data": {"x": "drifted"}})
+    rule = IgnoreRule(group="", kind="ConfigMap", json_pointers=("/data/y",))
+    await world.rows(wanted)
+    await world.rows(wanted, Rules([rule]))
+    await world.rows(world.wanted(config_map("a", x="2")), Rules([rule]))
+    await changed(world, first, {"data": {"x": "again"}})
+    await world.rows(world.wanted(config_map("a", x="2")), Rules([rule]))
+    assert world.counting.asked == ["dry-run ConfigMap a"] * 4
+    await world.rows(world.wanted(config_map("a", x="2"), config_map("b", x="1")), Rules([rule]))
+    assert world.counting.asked == ["dry-run ConfigMap a"] * 4, "what else the unit wants does not matter"
 
 
 async def test_status_traffic_causes_no_comparison(world: World) -> None:
@@ -122,7 +160,7 @@ async def test_a_live_hook_is_no_row(world: World) -> None:
     def role_of(manifest: Manifest) -> Role:
         return Role.HOOK if manifest["metadata"]["name"] == "hook" else Role.RESOURCE
 
-    hooked = World(world.cluster, world.discovery, role_of=role_of)
+    hooked = world.anew(role_of=role_of)
     await hooked.apply(hooked.wanted(config_map("hook", x="1")))
     hooked.resource(config_map("hook"))
     assert (await hooked.compare(hooked.wanted())).rows == ()
@@ -215,6 +253,51 @@ async def test_a_badly_declared_object_is_kept_and_told(world: World) -> None:
     assert verdict_of(found.rows) is UNKNOWN
 
 
+@pytest.mark.fact("D6")
+async def test_a_field_that_the_kind_does_not_know_is_the_rows_problem(world: World) -> None:
+    wanted = world.wanted(deployment("web"))
+    await world.apply(wanted)
+    odd = deployment("web")
+    odd["spec"]["replica"] = 3
+    row = (await world.rows(world.wanted(odd)))["Deployment web"]
+    assert row.verdict is OUT
+    assert ".spec.replica: field not declared in schema" in row.problem
+
+
+@pytest.mark.fact("D30")
+async def test_an_ignored_field_appears_on_neither_side_of_what_differs(world: World) -> None:
+    wanted = world.wanted(config_map("a", x="1", y="1"))
+    await world.apply(wanted)
+    await changed(world, config_map("a"), {"data": None})
+    rules = Rules([IgnoreRule(group="", kind="ConfigMap", json_pointers=("/data/x",))])
+    row = (await world.rows(wanted, rules))["ConfigMap a"]
+    assert [(each.path, each.desired) for each in row.differences] == [("/data", {"y": "1"})]
+
+
+@pytest.mark.fact("M13")
+@pytest.mark.parametrize("method", list(Method))
+async def test_an_object_that_went_to_another_unit_stays_a_difference(world: World, method: Method) -> None:
+    argo = world.anew(tracking=ArgoTracking(method=method))
+    charted = config_map("a", labels={INSTANCE: "release"}, x="1")
+    await argo.apply(argo.wanted(charted, unit="other"))
+    row = (await argo.rows(argo.wanted(charted, unit=UNIT)))["ConfigMap a"]
+    assert (row.verdict, row.claimed_by) == (OUT, Mark("argocd", "other"))
+    paths = {each.path for each in row.differences}
+    assert paths & {
+        "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+        "/metadata/labels/app.kubernetes.io~1instance",
+    }
+
+
+@pytest.mark.fact("M12")
+async def test_an_object_tracked_by_an_older_label_is_synced(world: World) -> None:
+    old = world.anew(tracking=ArgoTracking(method=Method.LABEL))
+    await old.apply(old.wanted(config_map("a", x="1")))
+    new = world.anew(tracking=ArgoTracking())
+    row = (await new.rows(new.wanted(config_map("a", x="1"))))["ConfigMap a"]
+    assert row.verdict is SYNCED
+
+
 async def test_an_ignored_field_is_no_difference_and_another_rule_is_another_comparison(world: World) -> None:
     wanted = world.wanted(deployment("web"))
     await world.apply(wanted)
@@ -263,7 +346,7 @@ async def test_an_object_of_another_version_is_read_in_the_wanted_one(world: Wor
     assert newest is not None
     assert newest.version == "v2"
     for _ in range(2):
-        await world.view.look(world.cluster, [newest])
+        await world.view.look(world.cluster, [newest], world.namespace)
         (row,) = (await world.comparer.compare(wanted)).rows
         assert row.verdict is SYNCED
     assert world.counting.asked == ["get HorizontalPodAutoscaler web"]
@@ -271,12 +354,16 @@ async def test_an_object_of_another_version_is_read_in_the_wanted_one(world: Wor
 
 @pytest.mark.fact("M1")
 async def test_an_object_of_unknown_scope_is_found_without_a_namespace(world: World) -> None:
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": world.namespace},
+    }
     await world.apply(world.wanted(role))
     wanted = world.wanted(role, scope_of=lambda _group, _kind: None)
-    assert wanted.desired[0].key.namespace == "default"
-    blind = World(world.cluster, world.discovery)
+    assert wanted.desired[0].key.namespace == world.namespace
+    blind = world.anew()
     blind.comparer._scope_of = lambda _group, _kind: None  # noqa: SLF001 - as if discovery had failed
     (row,) = (await blind.compare(wanted)).rows
     assert row.live is not None
-    assert row.key == ResourceKey("rbac.authorization.k8s.io", "ClusterRole", "", "r")
+    assert row.key == ResourceKey("rbac.authorization.k8s.io", "ClusterRole", "", world.namespace)

@@ -38,12 +38,12 @@ class PlainView:
         self._manifests: dict[ResourceKey, Manifest] = {}
         self.unknown_kinds: set[str] = set()
 
-    async def look(self, cluster: Cluster, resources: Iterable[Resource]) -> None:
-        """Read everything of these kinds."""
+    async def look(self, cluster: Cluster, resources: Iterable[Resource], namespace: str) -> None:
+        """Read everything of these kinds, of namespaced ones that in one namespace."""
         self._live.clear()
         self._manifests.clear()
         for resource in resources:
-            async for page in cluster.list(resource):
+            async for page in cluster.list(resource, namespace=namespace if resource.namespaced else ""):
                 for found in page.objects:
                     self.see(found)
 
@@ -134,6 +134,10 @@ class World:
             role_of=role_of,
         )
 
+    def anew(self, **options: Any) -> World:
+        """Another way to look at the same cluster."""
+        return World(self.cluster, self.discovery, namespace=self.namespace, **options)
+
     def scope_of(self, group: str, kind: str) -> bool | None:
         found = self.discovery.preferred(group, kind)
         return found.namespaced if found else None
@@ -170,7 +174,7 @@ class World:
         for one in wanted.desired:
             if self.discovery.resource(one.api_version, one.key.kind) is not None:
                 self.resource(one.manifest)
-        await self.view.look(self.cluster, self.kinds.values())
+        await self.view.look(self.cluster, self.kinds.values(), self.namespace)
         return await self.comparer.compare(wanted, rules)
 
     async def rows(self, wanted: Wanted, rules: Rules = NO_RULES) -> dict[str, Row]:

@@ -14,7 +14,7 @@ ever removed because reading failed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING
@@ -102,8 +102,7 @@ class ClusterCache:
             async with plain_group() as group:
                 self._watchers.begin(group)
                 group.create_task(self._kinds.run())
-                group.create_task(self._every(self._settings.discover_every, self._look_for_kinds))
-                group.create_task(self._every(_SWEEP, self._sweep))
+                group.create_task(every(_SWEEP, self._sweep, clock=self._clock, on_failure=lambda _: None))
         finally:
             self._watchers.end()
 
@@ -124,15 +123,12 @@ class ClusterCache:
             self._kinds.discovered and bool(statuses) and all(each.is_settled for each in statuses.values())
         )
 
-    async def _every(self, interval: timedelta, act: Callable[[], Awaitable[None]]) -> None:
-        await every(interval, act, clock=self._clock, on_failure=lambda _: None)
-
-    async def _look_for_kinds(self) -> None:
-        self._kinds.ask()
-
     async def _sweep(self) -> None:
-        """Read anew what was last read whole too long ago, a few kinds at a time."""
-        due = self._clock.now() - self._settings.relist_every
+        """Learn and read anew what was last learnt or read whole too long ago, a few kinds at a time."""
+        now = self._clock.now()
+        if self._kinds.learnt_at is not None and now - self._kinds.learnt_at >= self._settings.discover_every:
+            self._kinds.ask()
+        due = now - self._settings.relist_every
         old = [
             each.scope
             for each in self._watchers.statuses.values()
@@ -201,7 +197,7 @@ class ClusterCache:
             self._settings = self._watchers.settings = settings
             self._kinds.settings = settings
             self._gate = Gate(self._cluster, settings.lists_at_once, settings.list_patience)
-            self._holdings.limit = settings.memory
+            self._holdings.limit_to(settings.memory)
         self._reach, self._chosen = reach or self._reach, chosen or self._chosen
         self._arrange()
         if tracking is not None or judge is not None:

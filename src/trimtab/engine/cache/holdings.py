@@ -39,6 +39,11 @@ def record_size(live: Live | None) -> int:
     return size + (_DIGEST if live.digest else 0)
 
 
+def _has_body(live: Live | None) -> bool:
+    """Whether an object is to be kept whole: those and no others have a digest."""
+    return live is not None and bool(live.digest)
+
+
 class Holdings:
     """Records and bodies, kept together."""
 
@@ -48,6 +53,7 @@ class Holdings:
         self.recorder = recorder
         self.limit = limit
         self._records = 0
+        self._wanted = 0
 
     def put(self, scope: Scope, resource: Resource, told: KubeObject) -> tuple[Change, ...]:
         """Keep an object as it was told."""
@@ -86,11 +92,20 @@ class Holdings:
             records=self._records,
             bodies=self.bodies.size,
             limit=self.limit,
-            given_up=self.bodies.given_up,
+            given_up=self._wanted - len(self.bodies),
         )
+
+    def limit_to(self, limit: int | None) -> None:
+        """Take no more bytes than this from now on."""
+        self.limit = limit
+        self._trim()
 
     def _account(self, changes: tuple[Change, ...]) -> None:
         for change in changes:
             self._records += record_size(change.after) - record_size(change.before)
+            self._wanted += _has_body(change.after) - _has_body(change.before)
+        self._trim()
+
+    def _trim(self) -> None:
         if self.limit is not None and self._records + self.bodies.size > self.limit:
             self.bodies.trim(max(self.limit - self._records, 0))

@@ -17,6 +17,7 @@ from trimtab.engine.cache.seen import Remembered
 from trimtab.engine.cache.states import KindStatus, Reading, begun, heard, reading_after, stopped
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.kube import follow
+from trimtab.kube.failures import Unauthenticated
 from trimtab.kube.picture import Complete, Removed, Upserted
 from trimtab.tasks.backoff import Backoff, pause
 from trimtab.tasks.chance import draw
@@ -154,7 +155,8 @@ class Watchers:
         """How long to wait before the next try: rights come rarely, other things may pass soon."""
         if not isinstance(error, TrimtabError):
             error = Unavailable("", "")
-        if reading_after(error) is Reading.REFUSED:
+        # Credentials are renewed by themselves; rights are given by somebody, some day.
+        if reading_after(error) is Reading.REFUSED and not isinstance(error, Unauthenticated):
             return self.settings.retry_refused.total_seconds()
         return pause(error, failures=failures, backoff=_BACKOFF, chance=draw())
 
