@@ -56,7 +56,7 @@ from trimtab.engine.operations import (
     started,
 )
 from trimtab.engine.progress import progress
-from trimtab.engine.results import causes, closed, folded, next_attempt, retry_wait
+from trimtab.engine.results import causes, closed, crucial, folded, next_attempt, retry_wait
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
 from trimtab.resources.keys import ResourceKey
 
@@ -203,7 +203,7 @@ class Tale:
                 case Done() | Failed() as end:
                     return end
                 case Next(acts=acts):
-                    if (self.state.begun, self.state.hooks) != (self.recorded.begun, self.recorded.hooks):
+                    if crucial(self.state) != crucial(self.recorded):
                         self.recorded = self.state
                     if self.chance.random() < self.crashes:
                         self._crash(acts)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.acts import (
     Act,
+    Awaited,
     Clear,
     Discard,
     Done,
@@ -243,16 +244,14 @@ class _Turn:
         running = self._running(group)
         hooks = [step for step in running if isinstance(step, RunHook)]
         if hooks:
-            return self._watch(hooks, "completion of hook", "hooks")
+            return self._watch(hooks, Awaited.HOOKS)
         if last and not any(isinstance(step, RunHook) for step in group):
             return None
         if running:
-            return self._superseded("its objects became healthy") or self._watch(
-                running, "healthy state of", "objects"
-            )
+            return self._superseded("its objects became healthy") or self._watch(running, Awaited.HEALTH)
         going = [step for step in group if isinstance(step, Prune) and self._is_going(step)]
         if going and not last:
-            return self._waiting(going, "deletion of", "objects")
+            return self._waiting(going, Awaited.DELETION)
         return None
 
     def _is_going(self, step: Prune) -> bool:
@@ -366,7 +365,7 @@ class _Turn:
                 going.append(step)
         if acts:
             return Next(acts=tuple(acts))
-        return self._waiting(going, "deletion of hook", "hooks") if going else None
+        return self._waiting(going, Awaited.DELETION) if going else None
 
     def _wait_for_kinds(self, batch: list[Step]) -> Move | None:
         """Wait until the definitions that this batch needs are established."""
@@ -379,7 +378,7 @@ class _Turn:
         ]
         if not unready:
             return None
-        move = self._watch(unready, "the server to serve the kind of", "definitions")
+        move = self._watch(unready, Awaited.KINDS)
         if not isinstance(move, Wait):
             return move
         starts = (found.at for step in unready if (found := self._result(step)) and found.at)
@@ -399,7 +398,8 @@ class _Turn:
         if newer is not None:
             return newer
         reasons = "; ".join(dict.fromkeys(step.hold for step in held))
-        return Wait(what=f"waiting for consent to delete {_named(held, 'objects')}: {reasons}")
+        wait = self._waiting(held, Awaited.CONSENT)
+        return replace(wait, what=f"{wait.what}: {reasons}")
 
     def _superseded(self, before: str) -> Failed | None:
         """A newer revision takes the place of one that only waits."""
@@ -449,7 +449,7 @@ class _Turn:
         """Let running hooks end, tidy up, run the hooks for failure, and say why."""
         hooks = self._running(self._hooks())
         if hooks:
-            return self._watch(hooks, "completion of hook", "hooks")
+            return self._watch(hooks, Awaited.HOOKS)
         acts = self._tidying(self._hooks(), DeletePolicy.HOOK_FAILED)
         if acts:
             return Next(acts=acts)
@@ -465,7 +465,7 @@ class _Turn:
                 return move
         running = self._running(self.on_failure)
         if running:
-            return self._watch(running, "completion of hook", "hooks")
+            return self._watch(running, Awaited.HOOKS)
         ended = DeletePolicy.HOOK_FAILED if self._bad(self.on_failure) else DeletePolicy.HOOK_SUCCEEDED
         acts = self._tidying(self.on_failure, ended)
         return Next(acts=acts) if acts else None
@@ -509,7 +509,7 @@ class _Turn:
 
     # -- waiting -----------------------------------------------------------------------------------------
 
-    def _watch(self, steps: Sequence[Step], what: str, many: str) -> Move:
+    def _watch(self, steps: Sequence[Step], on: Awaited) -> Move:
         """Wait for objects to change; the server itself is asked for those that the cache does not show."""
         results = [(step, result) for step in steps if (result := self._result(step)) is not None]
         due = [(step, look_due(result, self.facts, self.now)) for step, result in results]
@@ -518,17 +518,14 @@ class _Turn:
         )
         if looks:
             return Next(acts=looks)
-        wait = self._waiting(steps, what, many)
+        wait = self._waiting(steps, on)
         return replace(wait, until=min((at for _, at in due if at), default=None))
 
-    def _waiting(self, steps: Sequence[Step], what: str, many: str) -> Wait:
-        keys = frozenset(step.key for step in steps)
-        return Wait(what=f"waiting for {what} {_named(steps, many)}", keys=keys)
-
-
-def _named(steps: Sequence[Step], many: str) -> str:
-    more = len(steps) - 1
-    return f"{steps[0].key}{f' and {more} more {many}' if more else ''}"
+    def _waiting(self, steps: Sequence[Step], on: Awaited) -> Wait:
+        more = len(steps) - 1
+        many = "hooks" if on is Awaited.HOOKS else "objects"
+        named = f"{steps[0].key}{f' and {more} more {many}' if more else ''}"
+        return Wait(on=on, what=f"waiting for {on.value} {named}", keys=frozenset(step.key for step in steps))
 
 
 def _is_rehearsable(step: CreateNamespace | Apply | RunHook) -> bool:

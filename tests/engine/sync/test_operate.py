@@ -419,6 +419,15 @@ async def test_a_first_sync_costs_one_request_per_object_and_two_records(world: 
     assert [len(each.begun) for each in world.records] == [200, 0]
 
 
+async def test_a_wave_is_recorded_when_it_begins_when_it_waits_and_when_it_ends(world: World) -> None:
+    many = [deployment(f"d{number}") for number in range(20)]
+    state = await world.sync([*many, config_map("a", wave=1)])
+    assert state.phase is SUCCEEDED
+    told = [(len(each.begun), len(each.results), each.waiting_since is not None) for each in world.records]
+    assert told[0] == (0, 0, False)
+    assert told[1:] == [(20, 0, False), (20, 20, True), (21, 20, False), (0, 21, False)]
+
+
 async def test_waiting_costs_nothing(world: World) -> None:
     control, counting = Control(), Counting(world.cluster)
 
