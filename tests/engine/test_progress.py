@@ -42,7 +42,8 @@ from trimtab.engine.acts import (
     step_of,
 )
 from trimtab.engine.health import Health
-from trimtab.engine.live import Live
+from trimtab.engine.judging import matters
+from trimtab.engine.live import Change, Live
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -73,6 +74,7 @@ class Sim:
         self.behind: list[ResourceKey] = []
         self.version = 100
         self.made = 0
+        self.creations: list[ResourceKey] = []
 
     def _put(self, live: Live) -> Live:
         self.version += 1
@@ -119,6 +121,7 @@ class Sim:
         found = self.objects.get(key)
         if found is None:
             self.made += 1
+            self.creations.append(key)
             found = live_of(manifest(key.kind, key.name), key=key, uid=f"made-{self.made}", digest=b"")
         finalizers = (FINALIZER,) if hook else found.finalizers
         judged = key.kind in {"Job", "Deployment"}
@@ -140,36 +143,39 @@ class Sim:
         if found is not None and found.uid == uid:
             self._put(replace(found, deleting=True))
 
-    def move_on(self) -> bool:
-        """Let one thing happen; False if nothing can."""
-        things = [("cache", key) for key in self.behind]
-        things += [("course", key) for key, course in self.courses.items() if course]
-        things += [
-            ("gone", key) for key, live in self.objects.items() if live.deleting and not live.finalizers
-        ]
-        if not things:
-            return False
-        what, key = self.chance.choice(sorted(things))
-        found = self.objects.get(key)
-        if what == "cache":
-            self.behind.remove(key)
-            if key not in self.behind:
-                self._show(key, found)
-        elif what == "gone":
-            self._remove(key)
-        elif found is not None:
-            health = self.courses[key].pop(0)
-            if self.chance.random() < 0.03:
+    def move_on(self) -> Change | None:
+        """Let things happen until the cache tells of a change; None if nothing can happen any more."""
+        while True:
+            things = [("cache", key) for key in self.behind]
+            things += [("course", key) for key, course in self.courses.items() if course]
+            going = (live for live in self.objects.values() if live.deleting and not live.finalizers)
+            things += [("gone", live.key) for live in going]
+            if not things:
+                return None
+            what, key = self.chance.choice(sorted(things))
+            if what == "gone":
                 self._remove(key)
-            else:
-                self._put(replace(found, health=health))
-        return True
+            elif what == "course":
+                self._go_on(key)
+            elif (change := self._show(key)) is not None:
+                return change
 
-    def _show(self, key: ResourceKey, found: Live | None) -> None:
-        if found is None:
-            self.cache.pop(key, None)
+    def _go_on(self, key: ResourceKey) -> None:
+        health, found = self.courses[key].pop(0), self.objects[key]
+        if not found.finalizers and self.chance.random() < 0.03:
+            self._remove(key)
         else:
+            self._put(replace(found, health=health))
+
+    def _show(self, key: ResourceKey) -> Change | None:
+        """The cache hears of one change, or of the last of several."""
+        self.behind.remove(key)
+        if key in self.behind:
+            return None
+        before, found = self.cache.pop(key, None), self.objects.get(key)
+        if found is not None:
             self.cache[key] = found
+        return Change(key, before, found)
 
 
 class Tale:
@@ -185,6 +191,8 @@ class Tale:
         self.sightings: dict[ResourceKey, Sighting] = {}
         self.asks = Asks()
         self.done: Counter[tuple[str, ResourceKey, SyncPhase]] = Counter()
+        self.recorded = self.state
+        self.crashes = 0.0
 
     def run(self) -> Done | Failed:
         for _ in range(600):
@@ -195,8 +203,14 @@ class Tale:
                 case Done() | Failed() as end:
                     return end
                 case Next(acts=acts):
-                    self._do(acts)
+                    if (self.state.begun, self.state.hooks) != (self.recorded.begun, self.recorded.hooks):
+                        self.recorded = self.state
+                    if self.chance.random() < self.crashes:
+                        self._crash(acts)
+                    else:
+                        self._do(acts)
                 case Wait() as wait:
+                    self.recorded = self.state
                     self._wait(wait)
         raise AssertionError(f"it goes round and round: {self.state.message}")
 
@@ -216,14 +230,29 @@ class Tale:
                 self.sightings[step.key] = Sighting(outcome.seen, outcome.at)
         self.state = folded(self.state, outcomes, dry_run=self.plan.dry_run)
 
+    def _crash(self, acts: tuple[Act, ...]) -> None:
+        """Do some of the acts, forget it, and go on from what was recorded, with a cache read anew."""
+        for act in acts:
+            if self.chance.random() < 0.5:
+                self.sim.perform(act, self.now)
+        for _ in range(self.chance.randint(0, 10)):
+            self.sim.move_on()
+        self.state = self.recorded
+        self.sightings.clear()
+        self.sim.behind.clear()
+        self.sim.cache = dict(self.sim.objects)
+
     def _wait(self, wait: Wait) -> None:
         assert wait.what
         if "consent" in wait.what:
             self.asks = replace(self.asks, approved_at=self.now)
-        elif not self.sim.move_on():
-            assert wait.until is not None, f"it stalls: {wait.what}"
-            assert wait.until > self.now
-            self.now = wait.until
+            return
+        while (change := self.sim.move_on()) is not None:
+            if change.key in wait.keys and matters(change):
+                return
+        assert wait.until is not None, f"it stalls: {wait.what}"
+        assert wait.until > self.now
+        self.now = wait.until
 
 
 WAVES = st.integers(-1, 1)
@@ -270,6 +299,17 @@ def test_it_never_stalls_and_never_acts_twice(case: Case, prune: bool, seed: int
     if isinstance(end, Done):
         main = {(step.key, step.phase) for step in tale.plan.steps if step.phase is not SyncPhase.SYNC_FAIL}
         assert {(each.key, each.sync_phase) for each in tale.state.results} == main
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(cases(), st.integers())
+def test_however_often_it_is_cut_off_it_ends_and_makes_no_hook_twice(case: Case, seed: int) -> None:
+    tale = Tale(case, Operation(prune=True), seed)
+    tale.crashes = 0.2
+    tale.run()
+    runs = Counter(step.key for step in tale.plan.steps if isinstance(step, RunHook))
+    made = Counter(key for key in tale.sim.creations if key in runs)
+    assert {key: count for key, count in made.items() if count > runs[key]} == {}
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -523,6 +563,22 @@ def test_it_says_since_when_it_waits() -> None:
     later = decide(WAVES_PLAN, first.state, live, now=NOON + timedelta(seconds=9))
     assert (first.state.waiting_since, later.state.waiting_since) == (NOON, NOON)
     assert later.state.message == "waiting for healthy state of Deployment.apps shop/web"
+
+
+def test_asking_the_server_in_between_does_not_end_a_wait() -> None:
+    state = state_of(results=(result("web", "Deployment", "apps"),))
+    first = decide(WAVES_PLAN, state)
+    asked = decide(WAVES_PLAN, first.state, now=NOON + timedelta(seconds=2))
+    assert isinstance(asked.move, Next)
+    assert (asked.state.message, asked.state.waiting_since) == (first.state.message, NOON)
+
+
+def test_consent_becomes_part_of_the_state() -> None:
+    case = Case().unwanted(config_map("a", options="Prune=confirm"))
+    plan, live = case.plan(Operation(prune=True)), case.view.lives[key_of(config_map("a"))]
+    decided = decide(plan, state_of(Operation(prune=True)), live, asks=Asks(approved_at=NOON))
+    assert isinstance(decided.move, Next)
+    assert decided.state.operation.deletions_approved_at == NOON
 
 
 # -- the end of an attempt -------------------------------------------------------------------------------

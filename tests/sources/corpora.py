@@ -56,14 +56,16 @@ class Case(Struct, frozen=True, kw_only=True):
     def request(self, folder: Path, moment: int = 0) -> Request:
         """What to ask the renderer."""
         spec = msgspec.convert({"path": self.path, **self.spec}, SourceSpec)
+
+        def place(path: str) -> FolderOrigin:
+            return FolderOrigin(path=str(folder / path), moment=moment)
+
         return Request(
             name="web",
             namespace="shop",
             spec=spec,
-            tree=FolderOrigin(path=str(folder), moment=moment),
-            refs={
-                name: FolderOrigin(path=str(folder / path), moment=moment) for name, path in self.refs.items()
-            },
+            tree=place(""),
+            refs={name: place(path) for name, path in self.refs.items()},
             capabilities=self.capabilities,
         )
 

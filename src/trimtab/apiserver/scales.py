@@ -7,7 +7,7 @@ of the one has those of the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -58,7 +58,7 @@ def scale_of(manifest: Mapping[str, Any], served: Served) -> Json:
     """The Scale of an object."""
     paths = served.scale or SPEC
     if served.custom:
-        check_numbers(manifest, paths)
+        _check_readable(manifest, paths)
         if field(manifest, paths.wanted) is None:
             raise _without_replicas(paths.wanted)
     return _scale(manifest, served, field(manifest, paths.wanted))
@@ -89,32 +89,12 @@ def _scale(manifest: Mapping[str, Any], served: Served, wanted: int | None) -> J
     }
 
 
-def check_numbers(manifest: Mapping[str, Any], paths: ScalePaths) -> None:
-    """Refuse to read a scale where something else than numbers stands."""
-    for each in (paths.wanted, paths.seen):
-        if told := not_a_number(manifest, each):
-            raise internal_error(told)
-
-
-def not_a_number(manifest: Mapping[str, Any], where: str) -> str:
-    """Why a path leads to no number, if it leads to something else."""
-    value: Any = manifest
-    names = where.strip(".").split(".")
-    for count, name in enumerate(names, 1):
-        if value is None:
-            return ""
-        if not isinstance(value, dict):
-            return _accessor_error(names[:count], value, "map[string]interface{}")
-        if name not in value:
-            return ""
-        value = value[name]
-    fits = isinstance(value, int) and not isinstance(value, bool)
-    return "" if fits else _accessor_error(names, value, "int64")
-
-
-def _accessor_error(names: list[str], value: Any, wanted: str) -> str:
-    found = f"{gotext.plain(value)} is of the type {gotext.type_name(value)}"
-    return f".{'.'.join(names)} accessor error: {found}, expected {wanted}"
+def _check_readable(manifest: Mapping[str, Any], paths: ScalePaths) -> None:
+    """Refuse to read a scale where something else stands than what it is made of."""
+    wanted = {paths.wanted: int, paths.seen: int, **({paths.selector: str} if paths.selector else {})}
+    for where, kind in wanted.items():
+        if problem := _nested(manifest, where, kind)[1]:
+            raise internal_error(problem)
 
 
 def _without_replicas(where: str) -> Refused:
@@ -130,6 +110,57 @@ def _selector(selector: Any) -> str:
         return selector or ""
     plain = not {"matchLabels", "matchExpressions"} & selector.keys()
     return str(label_selector({"matchLabels": selector} if plain else selector))
+
+
+# -- what is wrong with a custom resource -----------------------------------------------------------------
+
+
+def causes(manifest: Mapping[str, Any], paths: ScalePaths, *, status_only: bool = False) -> Iterator[Cause]:
+    """What is wrong with the fields of a custom resource that its scale is made of."""
+    if not status_only:
+        yield from _replica_causes(manifest, paths.wanted)
+    yield from _replica_causes(manifest, paths.seen)
+    if paths.selector:
+        value, problem = _nested(manifest, paths.selector, str)
+        if problem:
+            yield _cause(paths.selector, gotext.quoted(value or ""), problem)
+
+
+def _replica_causes(manifest: Mapping[str, Any], where: str) -> Iterator[Cause]:
+    value, problem = _nested(manifest, where, int)
+    number = value or 0
+    if not problem and number < 0:
+        problem = "should be a non-negative integer"
+    elif not problem and number > LARGEST:
+        problem = f"should be less than or equal to {LARGEST}"
+    if problem:
+        yield _cause(where, str(number), problem)
+
+
+def _cause(where: str, shown: str, problem: str) -> Cause:
+    return Cause(reason="FieldValueInvalid", message=f"Invalid value: {shown}: {problem}", field=where)
+
+
+def _nested(manifest: Mapping[str, Any], where: str, wanted: type) -> tuple[Any, str]:
+    """What stands at a path, or why the server cannot see it; nothing there is no problem."""
+    value: Any = manifest
+    names = where.removeprefix(".").split(".")
+    for depth, name in enumerate(names, 1):
+        if value is None:
+            return None, ""
+        if not isinstance(value, dict):
+            return None, _unseen(names[:depth], value, "map[string]interface{}")
+        if name not in value:
+            return None, ""
+        value = value[name]
+    if type(value) is not wanted:
+        return None, _unseen(names, value, {int: "int64", str: "string"}[wanted])
+    return value, ""
+
+
+def _unseen(names: list[str], value: Any, wanted: str) -> str:
+    found = f"{gotext.plain(value)} is of the type {gotext.type_name(value)}, expected {wanted}"
+    return f".{'.'.join(names)} accessor error: {found}"
 
 
 # -- from a scale to the object ---------------------------------------------------------------------------

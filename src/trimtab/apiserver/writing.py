@@ -73,18 +73,18 @@ def changed_object(
     return _counted(through_main(new, live, address), live, served)
 
 
-def _with_stated_owners(new: Json, manifest: Json) -> Json:
-    """The object with an empty list of owners where the request has one: that is a wish, not nothing."""
-    if manifest["metadata"].get("managedFields") != []:
-        return new
-    return {**new, "metadata": {**new["metadata"], "managedFields": []}}
-
-
 def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     """The object with its defaults; what is applied to a custom resource keeps its nulls."""
     if served.custom and manager is None:
         return filled(manifest, served.schema)
     return defaulted(manifest, served.schema)
+
+
+def _with_stated_owners(new: Json, manifest: Json) -> Json:
+    """The object with an empty list of owners where the request has one: that is a wish, not nothing."""
+    if manifest["metadata"].get("managedFields") != []:
+        return new
+    return {**new, "metadata": {**new["metadata"], "managedFields": []}}
 
 
 def _identified(manifest: Json, live: Json) -> Json:

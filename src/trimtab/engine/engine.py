@@ -335,6 +335,11 @@ class Engine:
         self.request_refresh(unit_id, level)
         return await waiter
 
+    @property
+    def is_running(self) -> bool:
+        """Whether `run` has begun."""
+        return self._pools is not None
+
     def in_hand(self) -> tuple[WorkSnapshot[str], WorkSnapshot[str]]:
         """What the two pools have in hand: which units wait, for what, since when and until when."""
         looks, operations = self._working()
@@ -559,10 +564,12 @@ class _Readings:
     def queues(self) -> Iterable[QueueFigures]:
         """The pools of processors."""
         names = ("app_reconciliation_queue", "app_operation_processing_queue")
+        if not self._engine.is_running:
+            return []
         return [
             QueueFigures(
                 name=name,
-                waiting=len(found.in_state(*_WAITING)),
+                waiting=len(found.in_state(*_WAITING)) + found.left_out,
                 running=len(found.in_state(WorkState.RUNNING)),
                 held=len(found.in_state(*_HELD)),
             )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from trimtab.engine.acts import Facts
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.hooks import phase_from
-from trimtab.engine.live import Live
+from trimtab.engine.live import Change, Live
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.steps import Expected, Prune, RunHook, Step
 from trimtab.resources.keys import ResourceKey
@@ -123,6 +123,17 @@ def is_gone(step: Prune, facts: Facts) -> bool:
 def _stands(key: ResourceKey, uid: str, facts: Facts) -> bool:
     found = facts.live(key)
     return found is not None and found.uid == uid
+
+
+def matters(change: Change) -> bool:
+    """Whether a change can mean that a step is over; reports of progress in between cannot."""
+    before, after = change.before, change.after
+    if before is None or after is None:
+        return True
+    if before.uid != after.uid or before.deleting != after.deleting:
+        return True
+    old, new = before.health, after.health
+    return (old.status if old else None) is not (new.status if new else None)
 
 
 def moved(step: Step, found: Live | None, *, exact: bool, digest: str) -> str:

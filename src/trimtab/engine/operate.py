@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.acts import (
@@ -31,6 +32,7 @@ from trimtab.engine.acts import (
 )
 from trimtab.engine.apply import Performer, WriteSettings
 from trimtab.engine.cache.records import Judge
+from trimtab.engine.judging import matters
 from trimtab.engine.kinds import Kinds
 from trimtab.engine.live import Change, Live, LiveView
 from trimtab.engine.operations import OperationPhase, OperationState
@@ -108,48 +110,77 @@ async def operate(
     With `replan` a failed attempt is followed by the next one, after its wait and on a new plan; without it
     the state comes back with the time of the next attempt, and whoever called may call again.
     """
-    run = _Run(cluster, live, clock, discovery, judge, settings or WriteSettings())
-    run.record, run.after_wave, run.told = record, after_wave, told
-    run.control = control or Control()
-    run.content = lambda found: content_name(found.key, found.digest, stand_ins)
+    means = _Means(
+        cluster=cluster,
+        live=live,
+        clock=clock,
+        discovery=discovery,
+        judge=judge,
+        settings=settings or WriteSettings(),
+        content=lambda found: content_name(found.key, found.digest, stand_ins),
+        record=record,
+        control=control or Control(),
+        after_wave=after_wave,
+        told=told,
+    )
+    run = _Run(means)
     ending = live.subscribe(run.hear)
-    run.control.listen(run.news.set)
+    means.control.listen(run.news.set)
     try:
-        state = await run.until_attempt(state)
-        while not state.phase.final:
-            state = await run.attempt(plan, state)
-            if state.phase.final or replan is None:
-                break
+        return await _attempts(run, plan, state, replan)
+    finally:
+        means.control.listen(None)
+        ending()
+
+
+async def _attempts(
+    run: _Run, plan: SyncPlan, state: OperationState, replan: Replan | None
+) -> OperationState:
+    """Attempt it until it is over, or as often as there is a plan for."""
+    while not state.phase.final:
+        if state.retry_at is not None:
             state = await run.until_attempt(state)
-            if not state.phase.final:
+            if state.phase.final:
+                break
+            if replan is not None:
                 plan = await replan(state)
                 state = replace(state, revision=plan.revision)
-        return state
-    finally:
-        run.control.listen(None)
-        ending()
+        state = await run.attempt(plan, state)
+        if replan is None:
+            break
+    return state
+
+
+class _Means(Struct, frozen=True, kw_only=True):
+    """What an operation is carried out with, and whom it asks and tells."""
+
+    cluster: Cluster
+    live: LiveView
+    clock: Clock
+    discovery: Discovery
+    judge: Judge
+    settings: WriteSettings
+    content: Callable[[Live], str]
+    record: Record
+    control: Control
+    after_wave: AfterWave | None
+    told: Callable[[Iterable[Outcome]], None] | None
+
+    def performer(self, plan: SyncPlan, kinds: Kinds) -> Performer:
+        """Who performs the acts of a plan."""
+        watched = is_multi_step(plan.steps) or any(
+            isinstance(step, RunHook) or (isinstance(step, Apply) and step.defines) for step in plan.steps
+        )
+        return Performer(
+            self.cluster, kinds, self.clock, self.judge, self.settings, exact=plan.exact, watched=watched
+        )
 
 
 class _Run:
     """One operation under way: what was heard, seen and recorded so far."""
 
-    record: Record
-    control: Control
-    after_wave: AfterWave | None
-    told: Callable[[Iterable[Outcome]], None] | None
-    content: Callable[[Live], str]
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        live: LiveView,
-        clock: Clock,
-        discovery: Discovery,
-        judge: Judge,
-        settings: WriteSettings,
-    ) -> None:
-        self.cluster, self.live, self.clock = cluster, live, clock
-        self.discovery, self.judge, self.settings = discovery, judge, settings
+    def __init__(self, means: _Means) -> None:
+        self.means, self.clock = means, means.clock
         self.news = asyncio.Event()
         self.planned: frozenset[ResourceKey] = frozenset()
         self.sightings: dict[ResourceKey, Sighting] = {}
@@ -157,7 +188,7 @@ class _Run:
 
     def hear(self, change: Change) -> None:
         """Wake up for changes of planned objects that can matter."""
-        if change.key in self.planned and _matters(change):
+        if change.key in self.planned and matters(change):
             self.news.set()
 
     # -- one attempt -------------------------------------------------------------------------------------
@@ -166,15 +197,16 @@ class _Run:
         """Carry the plan out once."""
         self.planned = frozenset(step.key for step in plan.steps)
         self.sightings.clear()
-        kinds = Kinds(self.cluster, self.clock, self.discovery, plan.steps)
-        watched = is_multi_step(plan.steps) or any(isinstance(step, RunHook) for step in plan.steps)
-        performer = Performer(
-            self.cluster, kinds, self.clock, self.judge, self.settings, exact=plan.exact, watched=watched
-        )
+        means = self.means
+        kinds = Kinds(means.cluster, self.clock, means.discovery, plan.steps)
+        performer = means.performer(plan, kinds)
         while True:
             self.news.clear()
             facts = Facts(
-                live=self.live.get, sightings=self.sightings, asks=self.control.asks, content=self.content
+                live=means.live.get,
+                sightings=self.sightings,
+                asks=means.control.asks,
+                content=means.content,
             )
             decided = progress(plan, state, facts, self.clock.now())
             state = decided.state
@@ -199,8 +231,8 @@ class _Run:
         await kinds.learn(step_of(act) for act in move.acts)
         outcomes = await self._perform(move.acts, performer)
         self._remember(outcomes)
-        if self.told is not None:
-            self.told(outcomes)
+        if self.means.told is not None:
+            self.means.told(outcomes)
         state = folded(state, outcomes, dry_run=plan.dry_run)
         return state if move.completes is None else await self._tell_wave(state, move.completes)
 
@@ -215,7 +247,7 @@ class _Run:
                 outcomes.append(outcome)
 
         async with plain_group() as group:
-            for _ in range(min(self.settings.concurrency, len(acts))):
+            for _ in range(min(self.means.settings.concurrency, len(acts))):
                 group.create_task(work())
         return outcomes
 
@@ -234,10 +266,10 @@ class _Run:
                     pass
 
     async def _tell_wave(self, state: OperationState, wave: Wave) -> OperationState:
-        if self.after_wave is None:
+        if self.means.after_wave is None:
             return state
         try:
-            await self.after_wave(wave)
+            await self.means.after_wave(wave)
         except TrimtabError as error:
             return replace(
                 state,
@@ -251,18 +283,11 @@ class _Run:
 
     def _must_record(self, state: OperationState) -> bool:
         """Whether the state says something that the next process must know before anything is done."""
-        known = self.recorded
-        return known is None or (state.begun, state.hooks, state.phase, state.rehearsed, state.plan) != (
-            known.begun,
-            known.hooks,
-            known.phase,
-            known.rehearsed,
-            known.plan,
-        )
+        return self.recorded is None or _crucial(state) != _crucial(self.recorded)
 
     async def _record(self, state: OperationState) -> None:
         if state != self.recorded:
-            await self.record(state)
+            await self.means.record(state)
             self.recorded = state
 
     # -- waiting -----------------------------------------------------------------------------------------
@@ -283,11 +308,9 @@ class _Run:
 
     async def until_attempt(self, state: OperationState) -> OperationState:
         """Wait for the time of the next attempt, unless somebody ends the operation before."""
-        if state.retry_at is None:
-            return state
-        while self.clock.now() < state.retry_at:
+        while state.retry_at is not None and self.clock.now() < state.retry_at:
             self.news.clear()
-            asks = self.control.asks
+            asks = self.means.control.asks
             if asks.terminate or (asks.newer and asks.newer != state.revision):
                 state = _given_up(state, asks, self.clock.now())
                 await self._record(state)
@@ -296,6 +319,11 @@ class _Run:
         state = next_attempt(state)
         await self._record(state)
         return state
+
+
+def _crucial(state: OperationState) -> tuple[object, ...]:
+    """What a process that takes over must know; results it can find out again."""
+    return (state.begun, state.hooks, state.phase, state.rehearsed, state.plan, state.operation)
 
 
 def _given_up(state: OperationState, asks: Asks, now: datetime) -> OperationState:
@@ -310,14 +338,3 @@ def _given_up(state: OperationState, asks: Asks, now: datetime) -> OperationStat
         finished_at=now,
         superseded_by=newer,
     )
-
-
-def _matters(change: Change) -> bool:
-    """Whether a change can mean that something is over; reports of progress in between cannot."""
-    before, after = change.before, change.after
-    if before is None or after is None:
-        return True
-    if before.uid != after.uid or before.deleting != after.deleting:
-        return True
-    old, new = before.health, after.health
-    return (old.status if old else None) is not (new.status if new else None)

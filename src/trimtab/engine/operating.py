@@ -22,6 +22,7 @@ from trimtab.engine.events import (
     OperationEnded,
     OperationPlanned,
     OperationRetried,
+    OperationVetoed,
     OperationWaits,
     StepDone,
 )
@@ -146,6 +147,9 @@ class Operator:
             record=record,
             on_planned=planned,
             on_outcomes=lambda outcomes: self._tell_steps(unit.id, outcomes),
+            on_vetoed=lambda reason: self._events.publish(
+                OperationVetoed(at=self._clock.now(), unit=unit.id, reason=reason)
+            ),
         )
 
     async def _note_plan(self, unit: SyncUnit, sight: Sight, plan: SyncPlan) -> None:

@@ -73,16 +73,26 @@ class _Turn:
     def state_after(self, move: Move) -> OperationState:
         """The state with all that was found out."""
         state = with_results(self.state, self.fresh) if self.fresh else self.state
-        waits = isinstance(move, Wait)
-        since = (state.waiting_since or self.now) if waits else None
+        message, since = self._waiting_words(move)
         return replace(
             state,
             plan=state.plan or self.plan.digest,
             hooks=tuple(self.runs.values()),
             begun=tuple(sorted(self.begun)) if len(self.begun) > len(state.begun) else state.begun,
-            message=move.what if isinstance(move, Wait) else state.message,
+            message=message,
             waiting_since=since,
         )
+
+    def _waiting_words(self, move: Move) -> tuple[str, datetime | None]:
+        """What is waited for and since when; asking the server in between does not end the wait."""
+        state = self.state
+        match move:
+            case Wait(what=what):
+                return what, (state.waiting_since if state.message == what else None) or self.now
+            case Next(acts=acts) if all(isinstance(act, Look) for act in acts):
+                return state.message, state.waiting_since
+            case _:
+                return state.message, None
 
     def move(self) -> Move:
         """What follows."""
@@ -149,7 +159,11 @@ class _Turn:
         return [found for step in steps if (found := self._result(step)) and found.phase.bad]
 
     def _heed(self) -> None:
-        """Terminate when asked to, or when the time is over."""
+        """Keep a consent that was given, and terminate when asked to, or when the time is over."""
+        approved, operation = self.facts.asks.approved_at, self.state.operation
+        if approved is not None and approved != operation.deletions_approved_at:
+            asked = replace(operation, deletions_approved_at=approved)
+            self.state = replace(self.state, operation=asked)
         if self.state.phase is not OperationPhase.RUNNING:
             return
         deadline = self._deadline()
@@ -326,8 +340,12 @@ class _Turn:
         recorded = any((run.key, run.sync_phase) == (step.key, step.phase) for run in self.state.hooks)
         if not recorded or found is None or found.uid == self._run_of(step).replaces:
             return False
-        made = result_of(step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again")
-        self._learn(replace(made, uid=found.uid, resource_version=found.resource_version, at=self.now))
+        found_again = result_of(
+            step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again"
+        )
+        made = replace(found_again, uid=found.uid, resource_version=found.resource_version, at=self.now)
+        # It may have ended meanwhile, and nobody will tell of that again.
+        self._learn(judged(step, made, self.facts))
         return True
 
     def _clear(self, hooks: Iterable[RunHook]) -> Move | None:
@@ -370,8 +388,8 @@ class _Turn:
         return result is None or is_established(result, self.facts, self.now)
 
     def _is_approved(self) -> bool:
-        times = (self.state.operation.deletions_approved_at, self.facts.asks.approved_at)
-        return any(at is not None and at >= self.state.started_at for at in times)
+        at = self.state.operation.deletions_approved_at
+        return at is not None and at >= self.state.started_at
 
     def _wait_for_consent(self, held: Sequence[Prune]) -> Move:
         newer = self._superseded("somebody agreed to its deletions")

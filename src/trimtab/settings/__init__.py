@@ -182,6 +182,13 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     remotes: tuple[str, ...] = ()
 
 
+class AppsSettings(Struct, frozen=True, kw_only=True):
+    """How the command line keeps apps."""
+
+    #: namespace of the records of apps, made when the first app is synced
+    namespace: str = "trimtab-system"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
@@ -191,3 +198,4 @@ class Settings(Struct, frozen=True, kw_only=True):
     engine: EngineSettings = EngineSettings()
     repositories: RepositoriesSettings = RepositoriesSettings()
     rendering: RenderingSettings = RenderingSettings()
+    apps: AppsSettings = AppsSettings()

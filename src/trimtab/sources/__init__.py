@@ -8,7 +8,7 @@ Doers come from here; values and pure functions from their own modules.
 
 from trimtab.sources.folders import FolderTree
 from trimtab.sources.gittree import GitTree, MountedTree, tree_of
-from trimtab.sources.origins import FolderOrigin
+from trimtab.sources.origins import FolderOrigin, RevisionOrigin
 from trimtab.sources.reaching import Gate
 from trimtab.sources.render import Renderer, Request
 from trimtab.sources.repositories import Repositories
@@ -22,5 +22,6 @@ __all__ = [
     "Renderer",
     "Repositories",
     "Request",
+    "RevisionOrigin",
     "tree_of",
 ]

@@ -39,7 +39,7 @@ class Meaning(enum.Enum):
     THROTTLED = "the server asks for a pause"
     NOT_OFFERED = "the server does not give this commit"
     NO_SHALLOW = "the server gives whole histories only"
-    DAMAGED = "the mirror is damaged"
+    DAMAGED = "what the server sent, or what the mirror holds, is not sound"
     HOSTILE = "the server sent objects that are not sound"
     UNREACHABLE = "the server cannot be reached"
     GARBLED = "the server's answer breaks off or is not Git's"

@@ -135,12 +135,24 @@ class Mirror:
         refspec = f"+{wanted}:{target}{'/*' if wanted.endswith('*') else ''}\n"
         command = (*_FETCH, *depth, "--", reach.address.url)
         wall = self._git.settings.fetch_timeout
-        await self._git.remote(mirror, reach, *command, stdin=refspec.encode(), wall=wall)
-        if wanted != commit:
+        try:
+            await self._git.remote(mirror, reach, *command, stdin=refspec.encode(), wall=wall)
+        except GitComplained as complaint:
+            raise self._too_large(mirror, reach) or complaint from complaint
+        if not (mirror / self._today(commit)).exists():
             await self._accept(mirror, reach, commit)
 
+    def _too_large(self, mirror: Path, reach: Reach) -> TrimtabError | None:
+        """The refusal of a pack that reached the limit; git itself only says that its child died."""
+        most = self._git.settings.largest_fetch
+        if all(left.stat().st_size < most for left in mirror.glob("objects/pack/tmp_pack_*")):
+            return None
+        reason = f"one fetch brings more than {most >> 20} MiB"
+        remedy = "Make it smaller, or raise repositories.largest_fetch"
+        return SourceRefused(f"repository {reach.address}", reason, remedy)
+
     async def _accept(self, mirror: Path, reach: Reach, commit: str) -> None:
-        """Keep a commit that came under another name; it may have moved on before it was fetched."""
+        """Keep a commit that came under another name; the name may have moved on before it was fetched."""
         try:
             await self._git.local(mirror, "update-ref", self._today(commit), commit)
         except GitComplained as complaint:
@@ -150,9 +162,9 @@ class Mirror:
 
     async def _fetch_history(self, scratch: Path, reach: Reach) -> None:
         """Fetch all commits, and nothing else where the server can leave the rest out."""
-        settings = (f"remote.origin.url={reach.address.url}", "remote.origin.promisor=true")
-        filtered = (f"-c{setting}" for setting in (*settings, "remote.origin.partialCloneFilter=tree:0"))
-        command = (*filtered, *_FETCH, "--filter=tree:0", "--", "origin")
+        remote = ("-c", f"remote.origin.url={reach.address.url}", "-c", "remote.origin.promisor=true")
+        filtered = ("-c", "remote.origin.partialCloneFilter=tree:0")
+        command = (*remote, *filtered, *_FETCH, "--filter=tree:0", "--", "origin")
         refspecs = b"+refs/heads/*:refs/heads/*\n+refs/tags/*:refs/tags/*\n"
         wall = self._git.settings.fetch_timeout
         await self._git.remote(scratch, reach, *command, stdin=refspecs, wall=wall)
@@ -239,7 +251,10 @@ class Mirror:
         try:
             await self._locked(file, self._git.settings.fetch_timeout * 2)
             _clear_leftovers(self.path)
-            yield
+            try:
+                yield
+            finally:
+                _clear_leftovers(self.path)
         finally:
             os.close(file)
 

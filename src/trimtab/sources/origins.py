@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
 from trimtab.sources.folders import FolderTree
+from trimtab.sources.gittree import tree_of
+from trimtab.sources.revisions import Revision
 from trimtab.sources.trees import Tree
 
 
@@ -19,10 +21,22 @@ class FolderOrigin(Struct, frozen=True, kw_only=True, tag="folder"):
     moment: int = 0
 
 
-Origin: TypeAlias = FolderOrigin
+class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
+    """A revision of a repository; whoever has one may read it."""
+
+    revision: Revision
 
 
-@functools.lru_cache(maxsize=4)
+Origin: TypeAlias = FolderOrigin | RevisionOrigin
+
+
+@functools.lru_cache(maxsize=8)
 def opened(origin: Origin) -> Tree:
     """The tree; the last few stay open, for one revision usually serves many renders."""
-    return FolderTree(Path(origin.path))
+    match origin:
+        case FolderOrigin(path=path):
+            return FolderTree(Path(path))
+        case RevisionOrigin(revision=revision):
+            return tree_of(revision)
+        case _:
+            assert_never(origin)

@@ -96,7 +96,7 @@ def target_of(text: str, *, tag_prefix: str = "") -> Target:
     """What a consumer asks for; `InvalidSpec` if nothing can have that name."""
     if text in {"", HEAD}:
         return Head()
-    if _COMMIT.fullmatch(text):
+    if _COMMIT.fullmatch(text) and text.strip("0"):
         return Commit(text)
     range_ = range_of(text) if is_range(text) else None
     if range_ is not None:

@@ -17,7 +17,18 @@ import msgspec
 from msgspec import Struct, structs
 
 from trimtab.errors import RenderFailed
-from trimtab.programs import Finished, Limits, Program, ProgramStopped, Walls, find, limits_of, run, walls
+from trimtab.programs import (
+    Finished,
+    Launches,
+    Limits,
+    Program,
+    ProgramStopped,
+    Walls,
+    find,
+    limits_of,
+    run,
+    walls,
+)
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import sandbox, work
 from trimtab.sources.cleaning import cleaned
@@ -66,12 +77,14 @@ class Renderer:
         self._turns = asyncio.Semaphore(settings.concurrency)
         self._found: dict[str, Program] = {}
         self._under_way: dict[bytes, asyncio.Event] = {}
+        self._launches = Launches()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self._folders.open)
         self._stack.push_async_callback(asyncio.to_thread, self._folders.close)
         await self._stack.enter_async_context(self._pool)
+        await self._stack.enter_async_context(self._launches)
         return self
 
     async def __aexit__(
@@ -150,6 +163,8 @@ class Renderer:
                 limits=self._limits(network=started.network),
                 environment=_environment(folder, self._path if started.network else ""),
                 cwd=folder,
+                view=None if started.network else folder,
+                launches=self._launches,
             )
         except ProgramStopped as stopped:
             words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))

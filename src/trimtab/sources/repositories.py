@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self
 
 from msgspec import structs
 
@@ -26,6 +26,7 @@ from trimtab.sources.addresses import Address, address_of
 from trimtab.sources.changes import Change, Concerned, Interest, Interests
 from trimtab.sources.complaints import Meaning, RevisionMissing
 from trimtab.sources.credentials import Credential, credential_for, fingerprint, trust_digest
+from trimtab.sources.flights import Flights
 from trimtab.sources.git import GitComplained, GitProgram, Redirected, found_git
 from trimtab.sources.gitsetup import Reach
 from trimtab.sources.gittree import GitTree
@@ -57,8 +58,6 @@ from trimtab.tasks import (
     plain_group,
 )
 from trimtab.tasks.chance import draw
-
-T = TypeVar("T")
 
 #: more refs than this are asked for all at once
 _MOST_PATTERNS: Final = 64
@@ -142,7 +141,6 @@ class Repositories:
         self._known: dict[str, _Repository] = {}
         self._of_consumer: dict[str, _Repository] = {}
         self._interests = Interests()
-        self._flights: dict[object, asyncio.Future[Any]] = {}
         self._places = asyncio.Semaphore(settings.concurrency)
         self._stack = AsyncExitStack()
         self._workers = self._look_out()
@@ -154,8 +152,9 @@ class Repositories:
             self._settings, path=self._path, folder=self._root, namespaces=self._namespaces
         )
         sweep(self._git.private, now=self._clock.now())
-        self._group = await self._stack.enter_async_context(plain_group())
-        self._looking = self._group.create_task(self._workers.work())
+        group = await self._stack.enter_async_context(plain_group())
+        self._flights = Flights(group)
+        self._looking = group.create_task(self._workers.work())
         return self
 
     async def __aexit__(
@@ -163,8 +162,7 @@ class Repositories:
     ) -> None:
         """End everything that is under way."""
         self._looking.cancel()
-        for flight in list(self._flights.values()):
-            flight.cancel()
+        self._flights.cancel()
         await self._stack.aclose()
 
     async def fetch(self, wanted: Wanted) -> Revision:
@@ -180,6 +178,9 @@ class Repositories:
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
         before = self.standing(consumer)
         self.unfollow(consumer)
+        self._known[repository.identity] = (
+            repository  # if this consumer was its last, it has just been let go
+        )
         follower = _Follower(wanted, target, access, tell)
         follower.standing = Standing(revision=before.revision)
         repository.followers[consumer] = follower
@@ -255,7 +256,7 @@ class Repositories:
         while not (self._is_proven(access) and self._is_listed(repository, patterns)):
             wanted = patterns | frozenset(patterns_of(repository.targets()))
             key = ("list", repository.identity, id(access))
-            await self._shared(key, partial(self._list, repository, access, wanted))
+            await self._flights.join(key, partial(self._list, repository, access, wanted))
 
     def _is_proven(self, access: _Access) -> bool:
         lasts = self._settings.access_lasts.total_seconds()
@@ -307,7 +308,7 @@ class Repositories:
         chosen = await self._chosen(repository, access, target)
         reach = await self._gate.reach(access.address, access.credential)
         key = ("fetch", repository.identity, chosen.commit)
-        await self._shared(key, lambda: self._fetched(repository, reach, chosen))
+        await self._flights.join(key, lambda: self._fetched(repository, reach, chosen))
         revision = Revision(
             url=wanted.url, commit=chosen.commit, ref=chosen.ref, mirror=str(repository.mirror.path)
         )
@@ -338,7 +339,7 @@ class Repositories:
         if known is None:
             reach = await self._gate.reach(access.address, access.credential)
             key = ("history", repository.identity, digits)
-            known = await self._shared(key, lambda: repository.mirror.full_id(reach, digits))
+            known = await self._flights.join(key, lambda: repository.mirror.full_id(reach, digits))
             repository.full_ids[digits] = known
         return known
 
@@ -439,35 +440,6 @@ class Repositories:
         )
         if (follower.standing.revision, str(error)) != (before.revision, str(before.error)):
             follower.tell(consumer, follower.standing)
-
-    async def _shared(self, key: object, start: Callable[[], Awaitable[T]]) -> T:
-        """The result of one run for all who ask while it lasts; who stops waiting does not stop it."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.get_running_loop().create_future()
-            flight.add_done_callback(lambda done: self._landed(key, done))
-            self._group.create_task(_fly(flight, start))
-        result: T = await asyncio.shield(flight)
-        return result
-
-    def _landed(self, key: object, flight: asyncio.Future[Any]) -> None:
-        self._flights.pop(key, None)
-        if not flight.cancelled():
-            flight.exception()  # it may be that nobody waits for it any more
-
-
-async def _fly(flight: asyncio.Future[T], start: Callable[[], Awaitable[T]]) -> None:
-    try:
-        result = await start()
-    except asyncio.CancelledError:
-        flight.cancel()
-        raise
-    except Exception as error:  # noqa: BLE001 - those who wait for it get it
-        if not flight.done():
-            flight.set_exception(error)
-    else:
-        if not flight.done():
-            flight.set_result(result)
 
 
 def _heard_elsewhere(host: str, identity: str, error: Exception) -> None:

@@ -25,6 +25,7 @@ from trimtab.engine.compare.judging import (
     extra_outcome,
     local_differences,
     needs_other_version,
+    problem_of,
 )
 from trimtab.engine.live import Live, LiveView
 from trimtab.engine.marks import Mark, Tracking
@@ -256,7 +257,7 @@ class Comparer:
             except TrimtabError as error:
                 differs = case.pair.live is not None and not isinstance(error, Unavailable)
                 verdict = Verdict.OUT_OF_SYNC if differs else Verdict.UNKNOWN
-                case.close(Outcome(verdict=verdict, problem=str(error)), lasts=False)
+                case.close(Outcome(verdict=verdict, problem=problem_of(error, case.pair.key)), lasts=False)
 
     async def _asked(self, case: _Case, rules: KeyRules) -> None:
         case.pair = self._as_of_now(case.pair)
@@ -294,7 +295,7 @@ class Comparer:
             return
         predicted = await self._predicted(desired, case.pair.key)
         (new,) = await self._less((self._lens.view(predicted, rules),), rules)
-        told = confirmed_differences(there, new, rules, self._lens)
+        told = confirmed_differences(wanted, there, new, rules, self._lens)
         outcome = Outcome(verdict=Verdict.OUT_OF_SYNC, differences=told) if told else SAME
         # Had somebody written meanwhile, the server would have told about another object than this one.
         case.close(outcome, lasts=_version(predicted) == _version(manifest))

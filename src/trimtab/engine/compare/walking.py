@@ -28,6 +28,7 @@ from trimtab.engine.compare.owners import (
     has,
     is_leaf,
     members,
+    node_at,
     ownership,
 )
 from trimtab.kube.merging.fields import item as set_element
@@ -148,7 +149,7 @@ class _Walk:
 
     def _unrecorded(self, value: Any, held: Any, shape: Schema | None, place: Place) -> None:
         """Compare unequal values of which no part is recorded as ours; a schema may tell that they merge."""
-        if value and held and _merges(shape):
+        if value and held and (_merges(shape) or (shape is None and self._merges_for_others(value, place))):
             self._granular(value, held, NONE, shape, place)
         else:
             self._mismatch(value, held, NONE, shape, place)
@@ -180,6 +181,15 @@ class _Walk:
         held = {element: (str(number), live[number]) for element, number in places.items()}
         self._given_up(node, set(wanted), held, place)
 
+    def _none_of(self, live: list[Any], node: Fields, shape: Schema | None, place: Place) -> bool:
+        """Compare with a list of which nothing is wanted; say whether its items could be told apart."""
+        keying = keying_of(node, shape) or keying_of(self._record_of_others(place), None)
+        there = keying.elements(live) if keying else None
+        if there is not None:
+            held = {element: (str(number), live[number]) for number, element in enumerate(there)}
+            self._given_up(node, set(), held, place)
+        return there is not None
+
     def _item(self, value: Any, held: Any, node: Fields | None, shape: Schema | None, place: Place) -> None:
         if type(value) is not dict or type(held) is not dict:
             return  # items of a set are their own elements
@@ -193,16 +203,45 @@ class _Walk:
     def _mismatch(self, value: Any, held: Any, node: Fields, shape: Schema | None, place: Place) -> None:
         """Tell of unequal values, unless a server would not see the wanted one, or write it as it is."""
         missing = held is ABSENT or held is None
-        if value is None or value in ({}, []):
-            if value is None and missing:
+        if value is None and missing and self._kept(place) in (ABSENT, None, {}, []):
+            return
+        if (value is None or value in ({}, [])) and not missing and self._stays_merged(node, shape, place):
+            # Nothing is wanted of something that merges: it stays, but for what we own of it.
+            if isinstance(held, dict):
+                self.fields({}, held, node, shape, place)
                 return
-            if not missing and (not is_leaf(node) or _merges(shape)):
-                held_by_element = {f"f:{name}": (name, each) for name, each in _map(held).items()}
-                self._given_up(node, set(), held_by_element, place)
+            if isinstance(held, list) and self._none_of(held, node, shape, place):
                 return
-        if value is not None and same(self._kept(place), ABSENT if missing else held):
+        if self._is_written_as(value, held, place):
             return
         self._tell(value, held, place, ABSENT_RULE if missing else CHANGED)
+
+    def _stays_merged(self, node: Fields, shape: Schema | None, place: Place) -> bool:
+        """Whether the value at a place merges part by part: our record, its schema or others' tell."""
+        if not is_leaf(node) or shape is not None:
+            return not is_leaf(node) or _merges(shape)
+        return not is_leaf(self._record_of_others(place))
+
+    def _merges_for_others(self, value: Any, place: Place) -> bool:
+        """Whether a map without a schema is known to merge, because others own parts of it."""
+        return isinstance(value, dict) and not is_leaf(self._record_of_others(place))
+
+    def _record_of_others(self, place: Place) -> Fields:
+        """What somebody else owns beneath a place, if anybody owns parts of it."""
+        path = path_of(place)
+        for owner in self._owners.others:
+            node = node_at(owner.fields, path) if owner.version == self._desired.get("apiVersion") else NONE
+            if not is_leaf(node):
+                return node
+        return NONE
+
+    def _is_written_as(self, value: Any, held: Any, place: Place) -> bool:
+        """Whether a server writes the wanted value as it is in the live object."""
+        if value is None and held != "":
+            return False  # what becomes of null depends on what is around it, but for text in maps
+        if self._schema is not None and value == [] and held is None:
+            return True  # lists that are always written are written as null
+        return same(self._kept(place), ABSENT if held is None else held)
 
     def _given_up(
         self, node: Fields, present: set[str], held: Mapping[str, tuple[str, Any]], place: Place

@@ -230,7 +230,8 @@ class Schema:
 
 def crd_schema(declared: Mapping[str, Any], types: Types) -> Schema:
     """The root node of a CRD version's `openAPIV3Schema`; `types` are the built-in ones, for metadata."""
-    properties = {**declared.get("properties", {}), **TYPE_META, "metadata": {"$ref": OBJECT_META}}
+    own = {**TYPE_META, "metadata": {"allOf": [{"$ref": OBJECT_META}]}}
+    properties = {**(declared.get("properties") or {}), **own}
     return Schema({**declared, "type": "object", "properties": properties}, types)
 
 
