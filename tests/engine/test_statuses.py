@@ -34,9 +34,7 @@ def row(
     return Row(
         key=key,
         desired=Desired(key=key, api_version="apps/v1", manifest={}, digest=b"d") if desired else None,
-        live=Live(key=key, api_version="apps/v1", uid="u", resource_version="1", health=judged)
-        if live
-        else None,
+        live=there if live else None,
         verdict=verdict,
     )
 
