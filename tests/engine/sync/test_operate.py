@@ -21,10 +21,13 @@ from trimtab.engine.operations import (
     RetryLimits,
     Selected,
     StepPhase,
+    StepResult,
     StepStatus,
+    SyncPhase,
 )
 from trimtab.engine.options import SyncOptions
 from trimtab.engine.plan import Namespace
+from trimtab.engine.showing import moved_between, plan_json
 from trimtab.errors import UserError
 from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.resources.keys import ResourceKey
@@ -382,6 +385,57 @@ async def test_a_prune_beyond_the_budget_waits_until_it_is_ended(world: World) -
     assert len(await world.names("ConfigMap")) == 13  # and the cluster's own certificate
 
 
+# -- a plan that somebody agreed to ----------------------------------------------------------------------
+
+
+async def test_an_agreed_plan_is_carried_out_and_another_one_is_not_begun(any_world: World) -> None:
+    await any_world.sync([config_map("a", x="1"), config_map("b")])
+    key = any_world.key("ConfigMap", "a")
+    await any_world.until(key, is_there)
+    await any_world.until(any_world.key("ConfigMap", "b"), is_there)
+    objects = [config_map("a", x="2"), config_map("c")]
+    asked = Operation(prune=True)
+    shown = await any_world.plan(objects, asked)
+
+    before = any_world.cache.get(key)
+    resource = await any_world.resource("ConfigMap")
+    drift = {"data": {"stray": "1"}}
+    await any_world.cluster.patch(resource, "a", drift, how=PatchType.MERGE, namespace=any_world.space)
+    await any_world.until(key, lambda live: live != before)
+    refused = await any_world.sync(objects, Operation(prune=True, plan_digest=shown.digest))
+    assert refused.phase is FAILED
+    assert "not what would be done now" in refused.message
+    assert await any_world.get("ConfigMap", "c") is None
+
+    again = await any_world.plan(objects, asked)
+    assert moved_between(plan_json(shown), plan_json(again)) == (
+        f"ConfigMap {any_world.space}/a in Sync: its expected is another one",
+    )
+    done = await any_world.sync(objects, Operation(prune=True, plan_digest=again.digest))
+    assert done.phase is SUCCEEDED, done.message
+    assert statuses(done) == {"ConfigMap b": "Pruned", "ConfigMap a": "Synced", "ConfigMap c": "Synced"}
+
+
+async def test_somebody_elses_object_is_left_alone_unless_it_is_to_be_adopted(any_world: World) -> None:
+    resource = await any_world.resource("ConfigMap")
+    theirs = config_map("a", x="1")
+    theirs["metadata"]["annotations"] = {
+        "meta.helm.sh/release-name": "web",
+        "meta.helm.sh/release-namespace": "shop",
+    }
+    await any_world.cluster.create(resource, theirs, namespace=any_world.space)
+    await any_world.until(any_world.key("ConfigMap", "a"), is_there)
+    refused = await any_world.sync([config_map("a", x="2"), config_map("b")])
+    assert refused.phase is FAILED
+    assert "managed by helm shop/web" in refused.message
+    assert await any_world.get("ConfigMap", "b") is None
+    adopted = await any_world.sync([config_map("a", x="2"), config_map("b")], Operation(adopt=True))
+    found = await any_world.get("ConfigMap", "a")
+    assert adopted.phase is SUCCEEDED
+    assert found is not None
+    assert found["data"] == {"x": "2"}
+
+
 # -- what it costs ---------------------------------------------------------------------------------------
 
 
@@ -507,6 +561,41 @@ async def test_a_failed_operation_is_tried_again_until_it_works(world: World) ->
     assert (state.phase, state.retry_count) == (SUCCEEDED, 1)
     assert len(waits) == 1
     assert 0 < waits[0] <= 0.02
+
+
+async def test_an_operation_left_between_two_attempts_makes_the_next_one(world: World) -> None:
+    asked = Operation(retry=RetryLimits(limit=2))
+    at = world.clock.now()
+    left = OperationState(
+        operation=asked,
+        started_at=at,
+        revision="4f2c9e1",
+        retry_count=1,
+        retry_at=at + timedelta(milliseconds=20),
+        results=(
+            StepResult(key=world.key("ConfigMap", "a"), sync_phase=SyncPhase.SYNC, phase=StepPhase.FAILED),
+        ),
+    )
+    state = await world.sync([config_map("a")], state=left)
+    assert (state.phase, state.retry_count, state.retry_at) == (SUCCEEDED, 1, None)
+    assert state.finished_at is not None
+    assert left.retry_at is not None
+    assert state.finished_at >= left.retry_at
+
+
+@pytest.mark.parametrize(("newer", "message"), [("", "was terminated"), ("9999999", "took its place")])
+async def test_an_operation_is_ended_between_two_attempts(world: World, newer: str, message: str) -> None:
+    control = Control()
+
+    def end(state: OperationState) -> None:
+        if state.retry_at is not None:
+            control.supersede(newer) if newer else control.terminate()
+
+    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc"}, "spec": {"ports": []}}
+    asked = Operation(retry=RetryLimits(limit=5, wait=timedelta(hours=1)))
+    state = await world.sync([wrong], asked, control=control, record=end)
+    assert (state.phase, state.superseded_by, state.retry_at) == (FAILED, newer, None)
+    assert message in state.message
 
 
 @pytest.mark.fact("S56")
