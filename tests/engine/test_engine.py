@@ -22,6 +22,7 @@ from trimtab.engine.events import (
     OperationVetoed,
     SyncLeft,
     SyncRefused,
+    UnitQuarantined,
     UnitRefreshed,
 )
 from trimtab.engine.health import HealthStatus
@@ -29,8 +30,8 @@ from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, Se
 from trimtab.engine.policy import Refresh, rollback
 from trimtab.engine.rows import Verdict
 from trimtab.engine.steps import Apply, Step
-from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit
-from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, RenderFailed
+from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit, UnitStatus
+from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, RenderFailed, StoreUnavailable
 from trimtab.kube.cluster import Cluster
 
 AUTOMATED = Policy(automated=Automated(prune=True))
@@ -375,6 +376,52 @@ async def test_a_rollback_brings_an_earlier_revision_back(stage: Stage) -> None:
     assert [entry.revision for entry in engine.unit("web").status.history][::2] == [first, first]
 
 
+@pytest.mark.fact("A15")
+async def test_a_sync_without_a_revision_of_its_own_goes_to_the_newest(stage: Stage) -> None:
+    first = await stage.add("web", config_map("a", "1"))
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        newest = stage.sources.declare("web", config_map("a", "2"))
+        pinned = await engine.sync("web", Operation(revision=first))
+        state = await engine.sync("web", Operation())
+    assert (pinned.revision, state.revision) == (first, newest)
+
+
+@pytest.mark.fact("A16")
+async def test_a_unit_deleted_in_the_middle_of_its_sync_ends_it_silently(stage: Stage) -> None:
+    await stage.add("web", config_map("a"))
+
+    async def ask(_: SyncUnit, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        await stage.store.delete("web")
+        return steps
+
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        engine.on_before_sync(ask)
+        await engine.start_sync("web")
+        await stage.until(lambda: not engine.units(), "it is forgotten")
+    assert stage.cluster.writes() == []
+    assert stage.events(OperationEnded, UnitQuarantined) == []
+
+
+@pytest.mark.fact("A16")
+async def test_a_store_that_fails_for_a_while_is_written_to_again(stage: Stage) -> None:
+    await stage.add("web", config_map("a"))
+    usual, failures = stage.store.set_status, [StoreUnavailable("the store", "the disk is full")] * 3
+
+    async def set_status(unit_id: str, status: UnitStatus) -> SyncUnit:
+        if failures:
+            raise failures.pop()
+        return await usual(unit_id, status)
+
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        stage.store.set_status = set_status  # type: ignore[method-assign]  # the seam is the store itself
+        state = await engine.sync("web", Operation())
+    assert (state.phase, failures) == (OperationPhase.SUCCEEDED, [])
+    assert (await stage.store.get("web")).status.operation_state == state
+
+
 # -- callbacks -------------------------------------------------------------------------------------------
 
 
@@ -448,6 +495,7 @@ async def test_a_unit_that_is_created_changed_and_deleted_while_the_engine_runs(
     assert "z" in await stage.names("ConfigMap")
 
 
+@pytest.mark.fact("A36")
 async def test_two_units_that_want_one_object_are_told_and_neither_takes_it_from_the_other(
     stage: Stage,
 ) -> None:

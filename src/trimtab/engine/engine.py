@@ -305,7 +305,8 @@ class Engine:
 
     async def terminate(self, unit_id: str) -> OperationState:
         """End the unit's operation, and wait until it has ended."""
-        self._control(unit_id).terminate()
+        if not await self._operator.terminate(self.unit(unit_id).id):
+            raise NothingUnderWay(f"unit {unit_id}", "no operation is under way", "Start one")
         return await self.wait_for_sync(unit_id)
 
     def approve_deletions(self, unit_id: str) -> None:

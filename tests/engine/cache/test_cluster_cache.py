@@ -531,6 +531,12 @@ async def test_a_changed_reach_keeps_what_still_counts_and_forgets_the_rest_with
         assert world.cache.get(key("default", "Namespace")) is not None
 
 
+async def test_a_cache_that_shall_watch_nothing_is_complete() -> None:
+    async with running(await filled(config_map("a")), chosen=ResourceFilter(exclusions=(Rule(),))) as world:
+        assert world.cache.kinds() == ()
+        assert not world.cache.knows("", "ConfigMap", "default")
+
+
 async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None:
     troubled = await filled(config_map("a"))
     async with running(troubled) as world:
@@ -543,6 +549,22 @@ async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None
         listed = {of for verb, of, _ in troubled.asked if verb == "list"}
         assert "ConfigMap" in listed
         assert not listed & {"Pod", "Node", "Secret"}
+
+
+async def test_a_listener_may_change_the_rules_while_it_is_told_of_a_change() -> None:
+    troubled = await filled(*(config_map(f"c-{number}") for number in range(30)))
+    cache = ClusterCache(troubled.cluster, QUICK, TRACKING)
+
+    def leave_out(change: Change) -> None:
+        if change.key.kind == "ConfigMap":
+            cache.change(chosen=ResourceFilter(exclusions=(Rule(kinds=("ConfigMap",)),)))
+
+    cache.subscribe(leave_out)
+    async with listening(cache) as audience:
+        assert audience.readings().keys() == {Reading.FOLLOWING}
+        assert not cache.knows("", "ConfigMap", "default")
+        assert len(audience.told("ConfigMap")) == 1
+        assert [cache.get(key_of(f"c-{number}")) for number in range(30)] == [None] * 30
 
 
 async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanwhile() -> None:

@@ -127,7 +127,7 @@ class _Walk:
             held = live.get(name, ABSENT)
             if node is not None:
                 matched += 1
-                if not is_leaf(node):
+                if node and (len(node) > 1 or SELF not in node):  # parts of it are owned apart
                     inner = shape.child(name) if shape else None
                     self._granular(value, held, node, inner, (place, element, name, name))
                     continue
@@ -341,10 +341,8 @@ def _by_value(item: Any) -> str:
 
 def keying_of(node: Fields, shape: Schema | None) -> Keying | None:
     """How a list is keyed: as its schema says, else as the server has recorded; None if neither tells."""
-    if shape is not None and shape.list_type == "map":
-        return Keying(shape.list_keys, _defaults(shape))
-    if shape is not None and shape.list_type == "set":
-        return Keying((), {})
+    if shape is not None and shape.list_type != "atomic":
+        return _schema_keying(shape)
     elements = [element for element in node if element != SELF]
     if elements and all(element.startswith("k:") for element in elements):
         names = dict.fromkeys(name for element in elements for name in _key_names(element))
@@ -352,8 +350,12 @@ def keying_of(node: Fields, shape: Schema | None) -> Keying | None:
     return Keying((), {}) if elements and all(element.startswith("v:") for element in elements) else None
 
 
-def _defaults(shape: Schema) -> Mapping[str, Any]:
-    return {name: default for name, default in shape.key_defaults.items() if default is not None}
+@lru_cache(maxsize=1024)
+def _schema_keying(shape: Schema) -> Keying:
+    if shape.list_type == "set":
+        return Keying((), {})
+    defaults = {name: default for name, default in shape.key_defaults.items() if default is not None}
+    return Keying(shape.list_keys, defaults)
 
 
 @lru_cache(maxsize=65536)
