@@ -208,13 +208,13 @@ class Tale:
                     if self.chance.random() < self.crashes:
                         self._crash(acts)
                     else:
-                        self._do(acts)
+                        self.do(acts)
                 case Wait() as wait:
                     self.recorded = self.state
-                    self._wait(wait)
+                    self.wait(wait)
         raise AssertionError(f"it goes round and round: {self.state.message}")
 
-    def _do(self, acts: tuple[Act, ...]) -> None:
+    def do(self, acts: tuple[Act, ...]) -> None:
         assert acts
         self.now += timedelta(milliseconds=50)
         outcomes = [self.sim.perform(act, self.now) for act in acts]
@@ -242,7 +242,7 @@ class Tale:
         self.sim.behind.clear()
         self.sim.cache = dict(self.sim.objects)
 
-    def _wait(self, wait: Wait) -> None:
+    def wait(self, wait: Wait) -> None:
         assert wait.what
         if "consent" in wait.what:
             self.asks = replace(self.asks, approved_at=self.now)
@@ -331,10 +331,10 @@ def test_it_ends_soon_and_holds_nothing_back_whenever_it_is_terminated(
             case Done() | Failed():
                 break
             case Next(acts=acts):
-                tale._do(acts)  # noqa: SLF001 - the tale is this test's own
+                tale.do(acts)
             case Wait() as wait:
                 assert not facts().asks.terminate, f"it waits although it should end: {wait.what}"
-                tale._wait(wait)  # noqa: SLF001 - the tale is this test's own
+                tale.wait(wait)
         turns += 1
     kept = [run for run in tale.state.hooks if not run.released and not run.deleted]
     made = {(each.key, each.sync_phase): each for each in tale.state.results if each.hook and each.uid}
