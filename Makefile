@@ -5,7 +5,7 @@ SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ bench-embedded: setup ## measure the embedded cluster beside etcd and kube-apise
 
 bench-cache: setup ## measure the engine's cache beside Argo CD's GitOps engine; SIZE=small only tries it out
 	@$(BIN)/python -m bench.cache --size $(SIZE)
+
+bench-compare: setup ## measure the engine's comparing; SIZE=small only tries it out
+	@$(BIN)/python -m bench.compare --size $(SIZE)
+
+bench-engine: setup ## measure whole syncs and looks of the engine; SIZE=small only tries it out
+	@$(BIN)/python -m bench.engine --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis

@@ -56,7 +56,7 @@ from trimtab.engine.operations import (
     started,
 )
 from trimtab.engine.progress import progress
-from trimtab.engine.results import causes, closed, folded, next_attempt, retry_wait
+from trimtab.engine.results import causes, closed, crucial, folded, next_attempt, retry_wait
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
 from trimtab.resources.keys import ResourceKey
 
@@ -203,18 +203,18 @@ class Tale:
                 case Done() | Failed() as end:
                     return end
                 case Next(acts=acts):
-                    if (self.state.begun, self.state.hooks) != (self.recorded.begun, self.recorded.hooks):
+                    if crucial(self.state) != crucial(self.recorded):
                         self.recorded = self.state
                     if self.chance.random() < self.crashes:
                         self._crash(acts)
                     else:
-                        self._do(acts)
+                        self.do(acts)
                 case Wait() as wait:
                     self.recorded = self.state
-                    self._wait(wait)
+                    self.wait(wait)
         raise AssertionError(f"it goes round and round: {self.state.message}")
 
-    def _do(self, acts: tuple[Act, ...]) -> None:
+    def do(self, acts: tuple[Act, ...]) -> None:
         assert acts
         self.now += timedelta(milliseconds=50)
         outcomes = [self.sim.perform(act, self.now) for act in acts]
@@ -242,7 +242,7 @@ class Tale:
         self.sim.behind.clear()
         self.sim.cache = dict(self.sim.objects)
 
-    def _wait(self, wait: Wait) -> None:
+    def wait(self, wait: Wait) -> None:
         assert wait.what
         if "consent" in wait.what:
             self.asks = replace(self.asks, approved_at=self.now)
@@ -331,10 +331,10 @@ def test_it_ends_soon_and_holds_nothing_back_whenever_it_is_terminated(
             case Done() | Failed():
                 break
             case Next(acts=acts):
-                tale._do(acts)  # noqa: SLF001 - the tale is this test's own
+                tale.do(acts)
             case Wait() as wait:
                 assert not facts().asks.terminate, f"it waits although it should end: {wait.what}"
-                tale._wait(wait)  # noqa: SLF001 - the tale is this test's own
+                tale.wait(wait)
         turns += 1
     kept = [run for run in tale.state.hooks if not run.released and not run.deleted]
     made = {(each.key, each.sync_phase): each for each in tale.state.results if each.hook and each.uid}
@@ -509,6 +509,14 @@ def test_a_prune_never_hits_an_object_that_took_the_name_of_another() -> None:
     decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
     assert isinstance(decided.move, Failed)
     assert "another object has taken its name" in decided.move.message
+
+
+def test_a_prune_that_must_not_be_done_stops_its_wave() -> None:
+    case = Case().unwanted(config_map("a")).missing(config_map("b"))
+    asked = Operation(prune=True)
+    decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
+    assert isinstance(decided.move, Failed)
+    assert [each.key.name for each in decided.state.results] == ["a"]
 
 
 def test_an_object_that_is_going_already_is_not_deleted_again() -> None:

@@ -6,6 +6,7 @@ part of the operation's state in `results`.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
@@ -118,9 +119,20 @@ class Next(Struct, frozen=True, kw_only=True):
     completes: Wave | None = None
 
 
+class Awaited(enum.Enum):
+    """What kind of thing an operation waits for."""
+
+    HOOKS = "completion of hook"
+    HEALTH = "healthy state of"
+    DELETION = "deletion of"
+    CONSENT = "consent to delete"
+    KINDS = "the server to serve the kind of"
+
+
 class Wait(Struct, frozen=True, kw_only=True):
     """Nothing can be done before one of these objects changes, or that time comes."""
 
+    on: Awaited
     what: str
     keys: frozenset[ResourceKey] = frozenset()
     until: datetime | None = None

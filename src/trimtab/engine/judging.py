@@ -57,8 +57,11 @@ def _is_same(found: Live, result: StepResult) -> bool:
 
 def is_newer(version: str, than: str) -> bool:
     """Whether one resource version is as new as another; where they are no numbers nobody can tell."""
+    if version == than:
+        return True
     if version.isdigit() and than.isdigit():
-        return int(version) >= int(than)
+        # Numbers without leading zeros: the longer one is larger.
+        return (len(version), version) >= (len(than), than)
     return True
 
 

@@ -102,7 +102,7 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     #: a unit whose manifests cannot be had keeps its last verdict for this long
     error_grace: timedelta = timedelta(minutes=3)
     #: changes of live objects are gathered for this long before their unit is compared
-    settle: timedelta = timedelta(milliseconds=200)
+    settle: timedelta = timedelta(milliseconds=50)
     #: and for this long while a sync of the unit is under way
     settle_while_syncing: timedelta = timedelta(seconds=2)
     #: how long our own writes may take to be told by the cluster before a unit is judged without them

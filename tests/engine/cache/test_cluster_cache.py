@@ -531,6 +531,12 @@ async def test_a_changed_reach_keeps_what_still_counts_and_forgets_the_rest_with
         assert world.cache.get(key("default", "Namespace")) is not None
 
 
+async def test_a_cache_that_shall_watch_nothing_is_complete() -> None:
+    async with running(await filled(config_map("a")), chosen=ResourceFilter(exclusions=(Rule(),))) as world:
+        assert world.cache.kinds() == ()
+        assert not world.cache.knows("", "ConfigMap", "default")
+
+
 async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None:
     troubled = await filled(config_map("a"))
     async with running(troubled) as world:
@@ -543,6 +549,22 @@ async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None
         listed = {of for verb, of, _ in troubled.asked if verb == "list"}
         assert "ConfigMap" in listed
         assert not listed & {"Pod", "Node", "Secret"}
+
+
+async def test_a_listener_may_change_the_rules_while_it_is_told_of_a_change() -> None:
+    troubled = await filled(*(config_map(f"c-{number}") for number in range(30)))
+    cache = ClusterCache(troubled.cluster, QUICK, TRACKING)
+
+    def leave_out(change: Change) -> None:
+        if change.key.kind == "ConfigMap":
+            cache.change(chosen=ResourceFilter(exclusions=(Rule(kinds=("ConfigMap",)),)))
+
+    cache.subscribe(leave_out)
+    async with listening(cache) as audience:
+        assert audience.readings().keys() == {Reading.FOLLOWING}
+        assert not cache.knows("", "ConfigMap", "default")
+        assert len(audience.told("ConfigMap")) == 1
+        assert [cache.get(key_of(f"c-{number}")) for number in range(30)] == [None] * 30
 
 
 async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanwhile() -> None:
@@ -560,6 +582,24 @@ async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanw
         held = world.cache.get(key_of("a"))
         assert held is not None
         assert held.health == health
+
+
+async def test_records_are_made_anew_once_and_not_again_with_every_reading() -> None:
+    judged: list[str] = []
+
+    def judge(told: KubeObject, _: Resource) -> Health | None:
+        judged.append(told.metadata.name)
+        return None
+
+    clock = ManualClock()
+    async with running(await filled(config_map("a")), clock=clock) as world:
+        world.cache.change(judge=judge)
+        await world.cache.complete()
+        world.troubled.failing_next["ConfigMap"] = refusal(410)
+        await world.create(CONFIG_MAPS, config_map("b"))
+        await clock.advance(5)
+        assert world.troubled.count("list", "ConfigMap") == 3
+        assert (judged.count("a"), judged.count("b")) == (1, 1)
 
 
 async def test_a_judge_that_stumbles_over_an_object_leaves_its_health_unknown() -> None:

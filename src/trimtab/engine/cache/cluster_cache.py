@@ -108,7 +108,7 @@ class ClusterCache:
 
     async def complete(self) -> None:
         """Return when every kind is complete or has said why not; raises if the kinds cannot be learnt."""
-        while not self._is_settled():
+        while not (self._kinds.discovered and self._watchers.is_settled):
             if self._kinds.error is not None and not self._kinds.discovered:
                 raise self._kinds.error
             await self._watchers.turned()
@@ -116,12 +116,6 @@ class ClusterCache:
     async def turned(self) -> None:
         """Return when the reading of some kind has gone on, stopped or begun, or kinds came or went."""
         await self._watchers.turned()
-
-    def _is_settled(self) -> bool:
-        statuses = self._watchers.statuses
-        return (
-            self._kinds.discovered and bool(statuses) and all(each.is_settled for each in statuses.values())
-        )
 
     async def _sweep(self) -> None:
         """Learn and read anew what was last learnt or read whole too long ago, a few kinds at a time."""
@@ -203,12 +197,12 @@ class ClusterCache:
         if tracking is not None or judge is not None:
             self._tracking, self._judge = tracking or self._tracking, judge or self._judge
             self._holdings.recorder = self._recorder()
-            self._watchers.restart(self._gate, self._watchers.statuses, renewing=True)
+            self._watchers.restart(self._gate, renewing=True)
 
     def invalidate(self) -> None:
         """Ask again which kinds there are and read all of them anew; all stays readable meanwhile."""
         self._kinds.ask()
-        self._watchers.restart(self._gate, self._watchers.statuses)
+        self._watchers.restart(self._gate)
 
     # --- questions: every answer is of one moment -----------------------------------------------------
 
@@ -230,8 +224,8 @@ class ClusterCache:
 
     def knows(self, group: str, kind: str, namespace: str) -> bool:
         """Whether an object of this kind that is absent here is absent in the cluster, too."""
-        statuses = self._watchers.statuses
-        status = statuses.get(Scope(group, kind)) or statuses.get(Scope(group, kind, namespace))
+        scopes = Scope(group, kind), Scope(group, kind, namespace)
+        status = self._watchers.status(scopes[0]) or self._watchers.status(scopes[1])
         return status is not None and status.is_current
 
     def subscribe(self, told: Callable[[Change], None]) -> Callable[[], None]:
