@@ -193,10 +193,20 @@ class Tale:
         self.done: Counter[tuple[str, ResourceKey, SyncPhase]] = Counter()
         self.recorded = self.state
         self.crashes = 0.0
+        self.blind = self.chance.random() < 0.3
+
+    def view(self, key: ResourceKey) -> Live | None:
+        """The cache, which does not know the kind of one of the hooks."""
+        return self.sim.cache.get(key) if key.name != "j0" or not self.blind else None
 
     def run(self) -> Done | Failed:
         for _ in range(600):
-            facts = Facts(live=self.sim.cache.get, sightings=self.sightings, asks=self.asks)
+            facts = Facts(
+                live=self.view,
+                sightings=self.sightings,
+                asks=self.asks,
+                knows=lambda key: key.name != "j0" or not self.blind,
+            )
             decided = progress(self.plan, self.state, facts, self.now)
             self.state = decided.state
             match decided.move:
@@ -458,6 +468,31 @@ def test_a_hook_made_before_a_restart_is_known_again_and_an_older_one_is_not() -
     assert [each.uid for each in again.state.results] == ["mine"]
     still = decide(plan, begun, old)
     assert [type(act) for act in still.move.acts] == [Clear]
+
+
+def test_where_the_cache_does_not_know_the_server_is_asked_what_stands_under_a_hooks_name() -> None:
+    plan, key, old = Case().hook(job("pre")).plan(), key_of(job("pre")), live_of(job("pre"), uid="old")
+
+    def asked(state: OperationState, seconds: int, *sightings: Sighting) -> Any:
+        known = dict.fromkeys([key], sightings[0]) if sightings else {}
+        return decide(
+            plan, state, now=NOON + timedelta(seconds=seconds), sightings=known, knows=lambda _: False
+        )
+
+    first = asked(state_of(), 0)
+    assert [type(act) for act in first.move.acts] == [Look]
+    silent = asked(state_of(), 1, Sighting(None, NOON, known=False))
+    assert silent.move.until == NOON + timedelta(seconds=2)
+    assert "whether there is Job.batch shop/pre" in silent.move.what
+    told = asked(state_of(), 0, Sighting(old, NOON))
+    assert [(type(act), act.uid, act.delete) for act in told.move.acts] == [(Clear, "old", True)]
+    cleared = folded(told.state, [Outcome(act=told.move.acts[0], at=NOON)])
+    going = asked(cleared, 1, Sighting(old, NOON))
+    assert going.move.until == NOON + timedelta(seconds=2)
+    again = asked(cleared, 2, Sighting(old, NOON))
+    assert [type(act) for act in again.move.acts] == [Look]
+    gone = asked(cleared, 2, Sighting(None, NOON + timedelta(seconds=2)))
+    assert gone.move.acts == plan.steps
 
 
 def test_what_is_about_to_be_done_is_part_of_the_state_before_it_is_done() -> None:

@@ -32,7 +32,16 @@ from trimtab.engine.acts import (
     Wave,
 )
 from trimtab.engine.hooks import DeletePolicy
-from trimtab.engine.judging import ESTABLISHED_WITHIN, is_established, is_gone, judged, look_due, moved
+from trimtab.engine.judging import (
+    ESTABLISHED_WITHIN,
+    is_established,
+    is_gone,
+    judged,
+    look_due,
+    moved,
+    question_due,
+    standing,
+)
 from trimtab.engine.live import Live
 from trimtab.engine.operations import (
     HookRun,
@@ -217,6 +226,9 @@ class _Turn:
         held = [step for step in pending if isinstance(step, Prune) and step.hold and not step.skip]
         if held and not self._is_approved():
             return self._wait_for_consent(held)
+        move = self._look_for(pending, again=False)
+        if move is not None:
+            return move
         self._begin(pending)
         wave = Wave(phase=pending[0].phase, wave=pending[0].wave, final=last)
         acts = [step for step in pending if isinstance(step, Prune) and not self._settled(step)]
@@ -310,13 +322,13 @@ class _Turn:
             if not isinstance(step, RunHook):
                 self.begun.add(step.key)
             elif (step.key, step.phase) not in self.runs:
-                found = self.facts.live(step.key)
+                found = standing(step.key, self.facts)
                 run = HookRun(key=step.key, sync_phase=step.phase, replaces=found.uid if found else "")
                 self.runs[(step.key, step.phase)] = run
 
     def _settled(self, step: Step) -> bool:
         """Whether nothing has to be done for a step after all; its result is noted."""
-        found = self.facts.live(step.key)
+        found = standing(step.key, self.facts)
         if isinstance(step, Prune):
             if step.skip:
                 self._learn_at_once(step, StepStatus.PRUNE_SKIPPED, step.skip)
@@ -355,7 +367,7 @@ class _Turn:
         acts: list[Act] = []
         going: list[Step] = []
         for step in hooks:
-            run, found = self._run_of(step), self.facts.live(step.key)
+            run, found = self._run_of(step), standing(step.key, self.facts)
             if not run.replaces or found is None or found.uid != run.replaces:
                 continue
             deletes = DeletePolicy.BEFORE_HOOK_CREATION in step.policies or found.deleting
@@ -365,7 +377,21 @@ class _Turn:
                 going.append(step)
         if acts:
             return Next(acts=tuple(acts))
-        return self._waiting(going, Awaited.DELETION) if going else None
+        return self._look_for(going, again=True) or self._waiting(going, Awaited.DELETION) if going else None
+
+    def _look_for(self, steps: Iterable[Step], *, again: bool) -> Move | None:
+        """Ask the server what stands under the names of hooks, where the cache does not know their kind."""
+        hooks = [step for step in steps if isinstance(step, RunHook)]
+        due = [(step, question_due(step.key, self.facts, self.now, again=again)) for step in hooks]
+        unknown = [(step, at) for step, at in due if at is not None]
+        if not unknown:
+            return None
+        looks = tuple(Look(step) for step, at in unknown if at <= self.now)
+        if looks:
+            return Next(acts=looks)
+        on = Awaited.DELETION if again else Awaited.ANSWER
+        wait = self._waiting([step for step, _ in unknown], on)
+        return replace(wait, until=min(at for _, at in unknown))
 
     def _wait_for_kinds(self, batch: list[Step]) -> Move | None:
         """Wait until the definitions that this batch needs are established."""
@@ -458,6 +484,9 @@ class _Turn:
     def _run_on_failure(self) -> Move | None:
         pending = self._pending(self.on_failure)
         if pending:
+            move = self._look_for(pending, again=False)
+            if move is not None:
+                return move
             self._begin(pending)
             wave = Wave(phase=SyncPhase.SYNC_FAIL, wave=pending[0].wave, final=True)
             move = self._write(pending, wave)
@@ -499,7 +528,7 @@ class _Turn:
             return None
         if result is None:
             # It may have been made without our having heard the answer.
-            found = self.facts.live(step.key)
+            found = standing(step.key, self.facts)
             return Discard(step, found.uid) if found is not None and found.uid != run.replaces else None
         if not result.uid:
             return None
