@@ -39,14 +39,19 @@ _FETCH: Final = (
 )
 
 
+def mirror_path(root: Path, identity: str) -> Path:
+    """Where the mirror of a repository lies; its name tells nothing about the repository."""
+    name = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return root / f"{name}.git"
+
+
 class Mirror:
     """The mirror of one repository."""
 
-    def __init__(self, root: Path, identity: str, git: GitProgram, clock: Clock) -> None:
+    def __init__(self, path: Path, git: GitProgram, clock: Clock) -> None:
         """Name a mirror; nothing is made before the first fetch."""
-        name = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self.path = root / f"{name}.git"
-        self._lock = root / f"{name}.lock"
+        self.path = path
+        self._lock = path.with_suffix(".lock")
         self._git = git
         self._clock = clock
 
@@ -56,7 +61,7 @@ class Mirror:
 
     async def keep(self, commit: str) -> None:
         """Note that a revision is wanted today."""
-        if not (self.path / self._today(commit)).exists():
+        if self.holds(commit) and not (self.path / self._today(commit)).exists():
             async with self._held():
                 await self._git.local(self.path, "update-ref", self._today(commit), commit)
 

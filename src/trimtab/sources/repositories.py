@@ -30,7 +30,7 @@ from trimtab.sources.flights import Flights
 from trimtab.sources.git import GitComplained, GitProgram, Redirected, found_git
 from trimtab.sources.gitsetup import Reach
 from trimtab.sources.gittree import GitTree
-from trimtab.sources.mirrors import Mirror
+from trimtab.sources.mirrors import Mirror, mirror_path
 from trimtab.sources.reaching import Gate
 from trimtab.sources.refs import (
     Absent,
@@ -65,6 +65,8 @@ _MOST_REDIRECTS: Final = 3
 #: seconds between two looks at one repository, however many webhooks come
 _HINT_GAP: Final = 5.0
 _JITTER: Final = 0.1
+#: how many new repositories come between two looks for idle ones
+_FORGET_EVERY: Final = 256
 
 #: hears of every change in how it stands with a consumer
 Tell = Callable[[str, Standing], None]
@@ -101,7 +103,8 @@ class _Repository:
         self.mirror = mirror
         self.listing: Listing | None = None
         self.listed_at = float("-inf")
-        self.patterns: frozenset[str] = frozenset()
+        #: what was asked for when it was last listed; None if it was everything
+        self.patterns: frozenset[str] | None = frozenset()
         self.accesses: dict[str, _Access] = {}
         self.followers: dict[str, _Follower] = {}
         self.full_ids: dict[str, str] = {}
@@ -172,17 +175,21 @@ class Repositories:
         await self._opened(repository, access, target)
         return await self._brought(repository, access, target, wanted)
 
-    def follow(self, consumer: str, wanted: Wanted, *, tell: Tell) -> None:
-        """Look out for news on behalf of a consumer, who is told how it stands whenever that changes."""
+    def follow(self, consumer: str, wanted: Wanted, *, tell: Tell, in_force: Revision | None = None) -> None:
+        """Look out for news on behalf of a consumer, who is told how it stands whenever that changes.
+
+        `in_force` is what the consumer stood at before this process began: it stays in force until there is
+        something better, provided that it is still here.
+        """
         repository, access = self._entered(wanted)
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
-        before = self.standing(consumer)
+        before = self.standing(consumer).revision or self._still_here(in_force)
         self.unfollow(consumer)
         self._known[repository.identity] = (
             repository  # if this consumer was its last, it has just been let go
         )
         follower = _Follower(wanted, target, access, tell)
-        follower.standing = Standing(revision=before.revision)
+        follower.standing = Standing(revision=before)
         repository.followers[consumer] = follower
         self._of_consumer[consumer] = repository
         interest = Interest(
@@ -190,6 +197,10 @@ class Repositories:
         )
         self._interests.add(repository.address.place, interest)
         self._workers.offer(repository.host, repository.identity)
+
+    def _still_here(self, revision: Revision | None) -> Revision | None:
+        whole = all(self._mirror_of(each).holds(each.commit) for each in _all_of(revision))
+        return revision if whole else None
 
     def unfollow(self, consumer: str) -> None:
         """Look out no longer."""
@@ -227,8 +238,7 @@ class Repositories:
         """The files that differ between two revisions of one repository."""
         if before.mirror != after.mirror:
             raise InvalidSpec("the revisions", "they belong to different repositories")
-        repository = next(each for each in self._known.values() if str(each.mirror.path) == after.mirror)
-        return await repository.mirror.changed_paths(before.commit, after.commit)
+        return await self._mirror_of(after).changed_paths(before.commit, after.commit)
 
     def snapshot(self) -> WorkSnapshot[str]:
         """Which repositories are being looked at or waited for, since when and until when."""
@@ -243,28 +253,46 @@ class Repositories:
         identity = f"{address.identity} {trust_digest(credential.trust)}".rstrip()
         repository = self._known.get(identity)
         if repository is None:
-            mirror = Mirror(self._root, identity, self._git, self._clock)
+            if len(self._known) % _FORGET_EVERY == 0:
+                self._forget_idle()
+            mirror = Mirror(mirror_path(self._root, identity), self._git, self._clock)
             repository = self._known[identity] = _Repository(identity, address, mirror)
         access = repository.accesses.setdefault(
             fingerprint(credential, self._key), _Access(address, credential)
         )
         return repository, access
 
+    def _forget_idle(self) -> None:
+        """Forget repositories that nobody follows or has asked for lately; their mirrors stay."""
+        long_ago = self._clock.monotonic() - self._settings.access_lasts.total_seconds()
+        idle = [each for each in self._known.values() if not each.followers and each.listed_at < long_ago]
+        for repository in idle:
+            del self._known[repository.identity]
+
     async def _opened(self, repository: _Repository, access: _Access, target: Target) -> None:
         """Make sure that this credential opens the repository, and that its listing knows the target."""
         patterns = frozenset(patterns_of((target,)))
-        while not (self._is_proven(access) and self._is_listed(repository, patterns)):
-            wanted = patterns | frozenset(patterns_of(repository.targets()))
-            key = ("list", repository.identity, id(access))
-            await self._flights.join(key, partial(self._list, repository, access, wanted))
+        if self._is_proven(access) and self._is_listed(repository, patterns):
+            return
+        # What others asked for lately is asked for again, so that they find it, too.
+        wanted = (
+            patterns | frozenset(patterns_of(repository.targets())) | (repository.patterns or frozenset())
+        )
+        key = ("list", repository.identity, id(access), wanted)
+        await self._flights.join(key, partial(self._list, repository, access, wanted))
 
     def _is_proven(self, access: _Access) -> bool:
         lasts = self._settings.access_lasts.total_seconds()
         return access.proven_at is not None and self._clock.monotonic() - access.proven_at < lasts
 
+    def _barred(self, access: _Access) -> TrimtabError | None:
+        """Why this credential does not open the repository now; None if it does."""
+        return None if self._is_proven(access) else access.error
+
     def _is_listed(self, repository: _Repository, patterns: frozenset[str]) -> bool:
         age = self._clock.monotonic() - repository.listed_at
-        return patterns <= repository.patterns and age < self._settings.poll_every.total_seconds()
+        covered = repository.patterns is None or patterns <= repository.patterns
+        return covered and age < self._settings.poll_every.total_seconds()
 
     async def _list(self, repository: _Repository, access: _Access, patterns: frozenset[str]) -> None:
         """Ask the remote what it offers, with one credential, which is thereby proven or not."""
@@ -281,7 +309,7 @@ class Repositories:
         access.proven_at, access.error = self._clock.monotonic(), None
         repository.listing = listing_in(answer)
         repository.listed_at = self._clock.monotonic()
-        repository.patterns = patterns
+        repository.patterns = patterns if len(patterns) <= _MOST_PATTERNS else None
 
     async def _asked(self, access: _Access, patterns: frozenset[str]) -> bytes:
         """The remote's answer; a redirect to another place on the same server is followed and remembered."""
@@ -387,7 +415,9 @@ class Repositories:
         repository = self._known.get(identity)
         if repository is None or not repository.followers:
             return
+        started = self._clock.monotonic()
         try:
+            await self._keep_in_force(repository)
             await self._ask_once(repository)
         except Unavailable as error:
             for consumer in list(repository.followers):
@@ -395,7 +425,16 @@ class Repositories:
             raise
         await self._advance(repository)
         pause = self._settings.poll_every.total_seconds() * (1 + _JITTER * self._chance())
-        self._workers.offer(host, identity, after=pause)
+        self._workers.offer(host, identity, after=max(0.0, started + pause - self._clock.monotonic()))
+
+    async def _keep_in_force(self, repository: _Repository) -> None:
+        """Note that revisions in force are still wanted, whatever becomes of what should replace them."""
+        for follower in list(repository.followers.values()):
+            for revision in _all_of(follower.standing.revision):
+                await self._mirror_of(revision).keep(revision.commit)
+
+    def _mirror_of(self, revision: Revision) -> Mirror:
+        return Mirror(Path(revision.mirror), self._git, self._clock)
 
     async def _ask_once(self, repository: _Repository) -> None:
         """List with one credential that is known to be good, and with each that has yet to prove itself."""
@@ -417,7 +456,7 @@ class Repositories:
     async def _advance(self, repository: _Repository) -> None:
         """Bring every follower to the commit that its target means now."""
         for consumer, follower in list(repository.followers.items()):
-            error, revision = follower.access.error, None
+            error, revision = self._barred(follower.access), None
             if error is None:
                 try:
                     revision = await self._brought(
@@ -440,6 +479,14 @@ class Repositories:
         )
         if (follower.standing.revision, str(error)) != (before.revision, str(before.error)):
             follower.tell(consumer, follower.standing)
+
+
+def _all_of(revision: Revision | None) -> Iterable[Revision]:
+    """A revision with those of its submodules."""
+    if revision is not None:
+        yield revision
+        for mount in revision.submodules:
+            yield from _all_of(mount.revision)
 
 
 def _heard_elsewhere(host: str, identity: str, error: Exception) -> None:
