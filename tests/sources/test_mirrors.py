@@ -16,7 +16,7 @@ from aiohttp import web
 from tests.sources.conftest import Opening, wanted
 from tests.sources.githost import GitHost, git_host
 from tests.sources.upstream import File, Link, Submodule, Upstream
-from trimtab.errors import GitUnreachable, SourceRefused
+from trimtab.errors import GitUnreachable, SourceRefused, Unavailable
 from trimtab.sources import GitTree, tree_of
 from trimtab.sources.complaints import RevisionMissing
 from trimtab.sources.gittree import ObjectMissing
@@ -313,6 +313,17 @@ async def test_the_paths_that_changed_between_two_revisions_are_known(
         await clock.advance(200)
         after = await repositories.fetch(wish)
         assert await repositories.changed_paths(before, after) == ("a/x", "b/y", "d")
+
+
+async def test_a_folder_that_cannot_be_written_is_told_and_no_server_is_blamed(
+    opened: Opening, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        (tmp_path / "mirrors").rmdir()
+        (tmp_path / "mirrors").write_text("in the way")
+        with pytest.raises(Unavailable, match="folder of mirrors"):
+            await repositories.fetch(wanted(f"{host.url}/app.git"))
 
 
 # --- submodules ------------------------------------------------------------------------------------------

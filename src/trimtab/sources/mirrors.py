@@ -16,7 +16,7 @@ import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -61,9 +61,10 @@ class Mirror:
 
     async def keep(self, commit: str) -> None:
         """Note that a revision is wanted today."""
-        if self.holds(commit) and not (self.path / self._today(commit)).exists():
-            async with self._held():
-                await self._git.local(self.path, "update-ref", self._today(commit), commit)
+        if not self.holds(commit) or (self.path / self._today(commit)).exists():
+            return
+        async with self._held():
+            await self._git.local(self.path, "update-ref", self._today(commit), commit)
 
     async def fetch(self, reach: Reach, chosen: Chosen) -> None:
         """Bring one revision here, unless it is here already."""
@@ -78,7 +79,7 @@ class Mirror:
                 await self._fetched(self.path, reach, chosen)
             except GitComplained as complaint:
                 if complaint.meaning not in {Meaning.DAMAGED, Meaning.GARBLED} or await self._is_sound():
-                    raise complaint.error from complaint
+                    raise
                 await self._replace(reach, chosen)
             await self._check_size(chosen)
             await self._tidy()
@@ -95,12 +96,11 @@ class Mirror:
         """The only commit whose id begins so, by a look at the history; else `RevisionMissing`."""
         scratch = self.path.with_name(f"{self.path.stem}.{secrets.token_hex(4)}.history")
         try:
-            await self._init(scratch)
-            await self._fetch_history(scratch, reach)
-            listed = await self._git.local(scratch, "rev-parse", f"--disambiguate={digits}")
-            commits = [id_ for id_ in listed.decode().split() if await self._is_commit(scratch, id_)]
-        except GitComplained as complaint:
-            raise complaint.error from complaint
+            with self._told():
+                await self._init(scratch)
+                await self._fetch_history(scratch, reach)
+                listed = await self._git.local(scratch, "rev-parse", f"--disambiguate={digits}")
+                commits = [id_ for id_ in listed.decode().split() if await self._is_commit(scratch, id_)]
         finally:
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
         if len(commits) != 1:
@@ -111,10 +111,8 @@ class Mirror:
     async def changed_paths(self, before: str, after: str) -> tuple[str, ...]:
         """The files that differ between two revisions that are here."""
         command = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
-        try:
+        with self._told():
             named = await self._git.local(self.path, *command)
-        except GitComplained as complaint:
-            raise complaint.error from complaint
         return tuple(name.decode("utf-8", "backslashreplace") for name in named.split(b"\0") if name)
 
     async def _fetched(self, mirror: Path, reach: Reach, chosen: Chosen) -> None:
@@ -191,8 +189,6 @@ class Mirror:
                 self.path.rename(broken)
             fresh.rename(self.path)
             await asyncio.to_thread(shutil.rmtree, broken, ignore_errors=True)
-        except GitComplained as complaint:
-            raise complaint.error from complaint
         finally:
             await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
 
@@ -218,10 +214,7 @@ class Mirror:
     async def _init(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = ("init", "--quiet", "--bare", "--template=", "--initial-branch=none")
-        try:
-            await self._git.local(path, *command)
-        except GitComplained as complaint:
-            raise complaint.error from complaint
+        await self._git.local(path, *command)
 
     async def _check_size(self, chosen: Chosen) -> None:
         most = self._git.settings.largest_mirror
@@ -251,17 +244,25 @@ class Mirror:
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
         """Be the only one who writes here, among all processes of this machine."""
-        self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with self._told(), _opened(self._lock) as file:
             await self._locked(file, self._git.settings.fetch_timeout * 2)
             _clear_leftovers(self.path)
             try:
                 yield
             finally:
                 _clear_leftovers(self.path)
-        finally:
-            os.close(file)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell complaints of git and of the machine as what they mean to people."""
+        try:
+            yield
+        except GitComplained as complaint:
+            raise complaint.error from complaint
+        except OSError as error:
+            reason = f"its folder cannot be used: {os.strerror(error.errno or 0)}"
+            remedy = "Look at the folder of mirrors: its rights and its free space"
+            raise Unavailable(f"mirror {self.path.name}", reason, remedy) from error
 
     async def _locked(self, file: int, patience: timedelta) -> None:
         try:
@@ -283,6 +284,16 @@ class Mirror:
 
     def _all_kept(self) -> list[Path]:
         return list(self.path.glob(f"{_KEEP}/*/*"))
+
+
+@contextmanager
+def _opened(lock: Path) -> Iterator[int]:
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def _try_lock(file: int) -> bool:

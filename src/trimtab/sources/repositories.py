@@ -139,7 +139,7 @@ class Repositories:
         self._chance = chance
         self._gate = gate or Gate(settings)
         self._namespaces = namespaces
-        self._root = Path(settings.folder).expanduser()
+        self._root = Path(settings.folder).expanduser().absolute()
         self._key = secrets.token_bytes(32)
         self._known: dict[str, _Repository] = {}
         self._of_consumer: dict[str, _Repository] = {}
