@@ -326,6 +326,72 @@ async def test_a_folder_that_cannot_be_written_is_told_and_no_server_is_blamed(
             await repositories.fetch(wanted(f"{host.url}/app.git"))
 
 
+# --- partial mirrors -------------------------------------------------------------------------------------
+
+
+async def test_a_partial_mirror_holds_the_files_that_are_looked_at_and_no_others(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    clock = ManualClock()
+    upstream.commit({"web/a": "0", "web/b/c": "1", "api/d": "2", "large": "x" * 100_000})
+    async with git_host(upstream.path.parent) as host, opened(clock=clock) as repositories:
+        url = f"{host.url}/app.git"
+        web_alone = await repositories.fetch(wanted(url, paths=("web",), partial=True))
+        tree = GitTree(web_alone.mirror, web_alone.commit)
+        assert (tree.read("web/a"), tree.read("web/b/c")) == (b"0", b"1")
+        for path in ("api/d", "large"):
+            with pytest.raises(ObjectMissing):
+                tree.read(path)
+        asked = len(host.log)
+        await repositories.fetch(wanted(url, paths=("web",), partial=True))
+        assert len(host.log) == asked
+        both = await repositories.fetch(wanted(url, paths=("web", "/api/"), partial=True))
+        assert GitTree(both.mirror, both.commit).read("api/d") == b"2"
+        whole = await repositories.fetch(wanted(url))
+        assert whole.mirror != both.mirror
+        upstream.commit({"web/a": "new", "web/b/c": "1", "api/d": "2"})
+        await clock.advance(200)
+        later = await repositories.fetch(wanted(url, paths=("web",), partial=True))
+        assert GitTree(later.mirror, later.commit).read("web/a") == b"new"
+        assert not await repositories.mend(wanted(url, paths=("web",), partial=True), later)
+
+
+async def test_a_partial_mirror_is_tidied_and_heals_like_any_other(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    clock = ManualClock()
+    settings = {"keep_revisions": timedelta(days=1)}
+    async with git_host(upstream.path.parent) as host, opened(clock=clock, settings=settings) as repositories:
+        wish = wanted(f"{host.url}/app.git", paths=("web",), partial=True)
+        first = upstream.commit({"web/a": "0", "api/d": "2"})
+        await repositories.fetch(wish)
+        for day in range(3):
+            upstream.commit({"web/a": str(day), "api/d": "2"})
+            await clock.advance(timedelta(days=1).total_seconds())
+            await repositories.fetch(wish)
+        revision = await repositories.fetch(wish)
+        assert GitTree(revision.mirror, revision.commit).read("web/a") == b"2"
+        assert not list(Path(revision.mirror).glob(f"refs/trimtab/keep/*/{first}"))
+        for pack in packs(revision.mirror):
+            damage(pack)
+        assert await repositories.mend(wish, revision)
+        healed = await repositories.fetch(wish)
+        assert GitTree(healed.mirror, healed.commit).read("web/a") == b"2"
+
+
+async def test_a_server_that_leaves_nothing_out_fills_a_partial_mirror_at_once(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "false")
+    upstream.commit({"web/a": "0", "api/d": "2"})
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        revision = await repositories.fetch(wanted(f"{host.url}/app.git", paths=("web",), partial=True))
+    tree = GitTree(revision.mirror, revision.commit)
+    assert (tree.read("web/a"), tree.read("api/d")) == (b"0", b"2")
+
+
 # --- submodules ------------------------------------------------------------------------------------------
 
 

@@ -48,9 +48,10 @@ def mirror_path(root: Path, identity: str) -> Path:
 class Mirror:
     """The mirror of one repository."""
 
-    def __init__(self, path: Path, git: GitProgram, clock: Clock) -> None:
-        """Name a mirror; nothing is made before the first fetch."""
+    def __init__(self, path: Path, git: GitProgram, clock: Clock, *, partial: bool = False) -> None:
+        """Name a mirror; nothing is made before the first fetch. A partial one lacks files until `fill`."""
         self.path = path
+        self._partial = partial
         self._lock = path.with_suffix(".lock")
         self._git = git
         self._clock = clock
@@ -81,8 +82,21 @@ class Mirror:
                 if complaint.meaning not in {Meaning.DAMAGED, Meaning.GARBLED} or await self._is_sound():
                     raise
                 await self._replace(reach, chosen)
-            await self._check_size(chosen)
+            await self._check_size(chosen.commit)
             await self._tidy()
+
+    async def fill(self, reach: Reach, commit: str, paths: tuple[str, ...]) -> None:
+        """Bring the files at and below some paths of a revision into a partial mirror."""
+        missing = await asyncio.to_thread(lambda: GitTree(self.path, commit).missing(paths))
+        if not missing:
+            return
+        async with self._held():
+            ids = "".join(f"{id_}\n" for id_ in missing).encode()
+            wall = self._git.settings.fetch_timeout
+            # Else git would say that it has the commit, and the server conclude that it has all its files.
+            asking = ("-c", "fetch.negotiationAlgorithm=noop", *self._command(reach))
+            await self._git.remote(self.path, reach, *asking, stdin=ids, wall=wall)
+            await self._check_size(commit)
 
     async def mend(self, reach: Reach, chosen: Chosen) -> bool:
         """Look whether the mirror is damaged and, if so, make it anew; whether it was."""
@@ -136,7 +150,7 @@ class Mirror:
     ) -> None:
         target = self._today(commit) if wanted == commit else _INCOMING
         refspec = f"+{wanted}:{target}{'/*' if wanted.endswith('*') else ''}\n"
-        command = (*_FETCH, *depth, "--", reach.address.url)
+        command = self._command(reach, *depth)
         wall = self._git.settings.fetch_timeout
         try:
             await self._git.remote(mirror, reach, *command, stdin=refspec.encode(), wall=wall)
@@ -144,6 +158,13 @@ class Mirror:
             raise self._too_large(mirror, reach) or complaint from complaint
         if not (mirror / self._today(commit)).exists():
             await self._accept(mirror, reach, commit)
+
+    def _command(self, reach: Reach, *depth: str) -> tuple[str, ...]:
+        """How to fetch; only a remote with a name can be asked to leave files out."""
+        if not self._partial:
+            return (*_FETCH, *depth, "--", reach.address.url)
+        remote = ("-c", f"remote.origin.url={reach.address.url}")
+        return (*remote, *_FETCH, *depth, "--filter=blob:none", "--", "origin")
 
     def _too_large(self, mirror: Path, reach: Reach) -> TrimtabError | None:
         """The refusal of a pack that reached the limit; git itself only says that its child died."""
@@ -215,16 +236,19 @@ class Mirror:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = ("init", "--quiet", "--bare", "--template=", "--initial-branch=none")
         await self._git.local(path, *command)
+        if self._partial:
+            await self._git.local(path, "config", "remote.origin.promisor", "true")
+            await self._git.local(path, "config", "remote.origin.partialCloneFilter", "blob:none")
 
-    async def _check_size(self, chosen: Chosen) -> None:
+    async def _check_size(self, commit: str) -> None:
         most = self._git.settings.largest_mirror
         size = sum(pack.stat().st_size for pack in self.path.glob("objects/pack/*"))
         if size <= most:
             return
-        await self._git.local(self.path, "update-ref", "-d", self._today(chosen.commit))
+        await self._git.local(self.path, "update-ref", "-d", self._today(commit))
         await self._repack()
         reason = f"its mirror would take more than {most >> 20} MiB"
-        raise SourceRefused(f"revision {chosen.commit[:8]}", reason, "Raise repositories.largest_mirror")
+        raise SourceRefused(f"revision {commit[:8]}", reason, "Raise repositories.largest_mirror")
 
     async def _tidy(self) -> None:
         """Let go of what nobody has wanted for long, and join packs when they are many."""

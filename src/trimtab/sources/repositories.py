@@ -108,6 +108,8 @@ class _Repository:
         self.accesses: dict[str, _Access] = {}
         self.followers: dict[str, _Follower] = {}
         self.full_ids: dict[str, str] = {}
+        #: the last commit of a partial mirror that was filled for each set of paths
+        self.filled: set[tuple[str, tuple[str, ...]]] = set()
 
     @property
     def host(self) -> str:
@@ -232,6 +234,7 @@ class Repositories:
         repository, access = self._entered(wanted)
         await self._opened(repository, access, target_of(wanted.target, tag_prefix=wanted.tag_prefix))
         reach = await self._gate.reach(access.address, access.credential)
+        repository.filled.clear()  # what was here may be what is missing now
         return await repository.mirror.mend(reach, Chosen(commit=revision.commit, ref=revision.ref))
 
     async def changed_paths(self, before: Revision, after: Revision) -> tuple[str, ...]:
@@ -250,12 +253,14 @@ class Repositories:
         """The repository and the credential that a consumer means; nothing is asked or made yet."""
         address = address_of(wanted.url)
         credential = credential_for(address, wanted.credentials)
-        identity = f"{address.identity} {trust_digest(credential.trust)}".rstrip()
+        kind = "partial" if wanted.partial else ""
+        identity = f"{address.identity} {trust_digest(credential.trust)} {kind}".rstrip()
         repository = self._known.get(identity)
         if repository is None:
             if len(self._known) % _FORGET_EVERY == 0:
                 self._forget_idle()
-            mirror = Mirror(mirror_path(self._root, identity), self._git, self._clock)
+            path = mirror_path(self._root, identity)
+            mirror = Mirror(path, self._git, self._clock, partial=wanted.partial)
             repository = self._known[identity] = _Repository(identity, address, mirror)
         access = repository.accesses.setdefault(
             fingerprint(credential, self._key), _Access(address, credential)
@@ -337,6 +342,8 @@ class Repositories:
         reach = await self._gate.reach(access.address, access.credential)
         key = ("fetch", repository.identity, chosen.commit)
         await self._flights.join(key, lambda: self._fetched(repository, reach, chosen))
+        if wanted.partial:
+            await self._fill(repository, reach, chosen.commit, wanted.paths or ("",))
         revision = Revision(
             url=wanted.url, commit=chosen.commit, ref=chosen.ref, mirror=str(repository.mirror.path)
         )
@@ -348,6 +355,14 @@ class Repositories:
     async def _fetched(self, repository: _Repository, reach: Reach, chosen: Chosen) -> None:
         async with self._places:
             await repository.mirror.fetch(reach, chosen)
+
+    async def _fill(self, repository: _Repository, reach: Reach, commit: str, paths: tuple[str, ...]) -> None:
+        """Bring the files that a consumer of a partial mirror looks at, unless they are known to be here."""
+        if (commit, paths) in repository.filled:
+            return
+        async with self._places:
+            await repository.mirror.fill(reach, commit, tuple(path.strip("/") for path in paths))
+        repository.filled = {each for each in repository.filled if each[1] != paths} | {(commit, paths)}
 
     async def _chosen(self, repository: _Repository, access: _Access, target: Target) -> Chosen:
         found = choice(target, repository.listing or Listing(refs={}))
