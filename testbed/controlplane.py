@@ -299,6 +299,7 @@ class ControlPlane(Part):
             f"--service-account-signing-key-file={tokens.key}",
             f"--service-account-key-file={tokens.certificate}",
             "--service-cluster-ip-range=10.96.0.0/16",
+            "--allow-privileged=true",  # as every installer of clusters sets it
             "--endpoint-reconciler-type=none",
         ]
 

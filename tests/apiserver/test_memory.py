@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 
-from tests.kube.world import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, config_map, deployment
+from tests.kube.world import ACCOUNTS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, config_map, deployment
 from trimtab.apiserver import MemoryCluster
+from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import (
     AsOf,
+    Cluster,
     Deletion,
     EventType,
     FieldValidation,
@@ -87,12 +90,10 @@ async def test_refusals_are_the_errors_everybody_knows(memory: MemoryCluster) ->
 
 
 async def test_depth_beyond_reason_is_refused(memory: MemoryCluster) -> None:
-    deep: dict[str, Any] = {}
-    for _ in range(2000):
-        deep = {"a": deep}
+    deep = b'{"a":' * 2000 + b"1" + b"}" * 2000
     revisions = (await memory.discover()).preferred("apps", "ControllerRevision")
     assert revisions is not None
-    body = {"metadata": {"name": "a"}, "revision": 1, "data": deep}
+    body = b'{"metadata":{"name":"a"},"revision":1,"data":' + deep + b"}"
     with pytest.raises(InvalidObject, match="exceeded max depth"):
         await memory.create(revisions, body, namespace=NS)
 
@@ -301,3 +302,60 @@ async def test_the_same_over_http(over_http: HttpCluster) -> None:
     assert [event.type for event in heard] == [EventType.DELETED]
     assert b"ConfigMap" in await over_http.schema("v1")
     assert (await over_http.may(Question(verb="get", resource=maps))).allowed
+
+
+CANARY = "canary-5b1f"
+HELD = base64.b64encode(CANARY.encode()).decode()
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": HELD}}
+#: requests that are refused with words that quote what was sent, or what is kept
+LEAKY: dict[str, tuple[str, Any]] = {
+    "a bad value": ("create", {**SECRET, "data": {"k": f"{CANARY} is no base64"}}),
+    "a bad key": ("create", {**SECRET, "data": {CANARY + " !": HELD}, "stringData": {"x": CANARY}}),
+    "a value of another type": ("create", {**SECRET, "data": {"k": [CANARY]}}),
+    "a type that may not change": ("update", {**SECRET, "type": "other", "stringData": {"x": CANARY}}),
+    "a patch to nonsense": ("patch", {"data": {"k": {CANARY: CANARY}}}),
+    "an unknown field": ("strict", {**SECRET, "stringData": {"k": CANARY}, CANARY: {}}),
+}
+
+
+@pytest.mark.parametrize("what", LEAKY)
+async def test_refusals_of_a_secret_repeat_none_of_its_values_in_process_or_over_http(
+    what: str, memory: MemoryCluster, over_http: HttpCluster
+) -> None:
+    told = [await _told_about(cluster, *LEAKY[what]) for cluster in (memory, over_http)]
+    assert told[0] == told[1]
+    values = [value for value in (CANARY, HELD) if value != _key_of(what)]
+    assert not [value for value in values if value in told[0]], told[0]
+
+
+def _key_of(what: str) -> str:
+    """Names of fields and keys are no secrets: they may be told."""
+    return CANARY if what in ("a bad key", "an unknown field") else ""
+
+
+async def _told_about(cluster: Cluster, verb: str, body: Any) -> str:
+    if verb in ("update", "patch"):
+        await cluster.create(SECRETS, SECRET, namespace=NS)
+    with pytest.raises(TrimtabError) as refused:
+        await _sent(cluster, verb, body)
+    error = refused.value
+    return f"{error.subject} | {error} | {getattr(error, 'status', '')}"
+
+
+async def _sent(cluster: Cluster, verb: str, body: Any) -> None:
+    match verb:
+        case "update":
+            await cluster.update(SECRETS, "s", body, namespace=NS)
+        case "patch":
+            await cluster.patch(SECRETS, "s", body, how=PatchType.MERGE, namespace=NS)
+        case _:
+            how = FieldValidation.STRICT if verb == "strict" else FieldValidation.WARN
+            await cluster.create(SECRETS, body, namespace=NS, write=Write(validation=how))
+
+
+async def test_a_deleted_object_is_gone_whatever_its_kind_answers(
+    memory: MemoryCluster, over_http: HttpCluster
+) -> None:
+    for cluster in (memory, over_http):
+        await cluster.create(ACCOUNTS, {"metadata": {"name": "a"}}, namespace=NS)
+        assert await cluster.delete(ACCOUNTS, "a", namespace=NS) is None

@@ -11,6 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trimtab.programs import handover, launch
 from trimtab.programs.limits import MIB, Limits, Walls
@@ -32,11 +34,13 @@ def test_the_launcher_reads_the_order_that_was_written(limits: Limits) -> None:
         folder="/srv",
         limits=limits,
         namespaces="never",
+        view="/srv/view",
     )
     read = launch.Order(handover.written(order, owner=42))
     assert read.owner == 42
     assert read.argv == [b"helm", b"", "ü\n".encode(), b"\xff"]
-    assert (read.path, read.folder, read.namespaces) == (b"/bin/helm", b"/srv", False)
+    assert (read.path, read.folder, read.view) == (b"/bin/helm", b"/srv", b"/srv/view")
+    assert read.namespaces is False
     assert read.environment == {os.fsencode(k): os.fsencode(v) for k, v in order.environment.items()}
     assert read.cpu == (limits.cpu.total_seconds() if limits.cpu else None)
     assert (read.memory, read.file_size) == (limits.memory, limits.file_size)
@@ -112,3 +116,26 @@ def test_a_process_that_has_gone_uses_nothing() -> None:
     assert launch.descendants(gone.pid) == []
     assert launch.stat(gone.pid) == []
     assert launch.usage(gone.pid, most=1).memory == 0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [b"", b"#!/bin/sh\n", b"\x7fELF\x01\x01" + bytes(200), b"\x7fELF\x02\x01" + bytes(200)],
+)
+def test_what_is_no_static_program_is_not_taken_for_one(program: bytes) -> None:
+    assert not handover.is_static(program)
+
+
+def test_a_static_program_is_told_from_one_with_libraries(helm: Path) -> None:
+    assert handover.is_static(helm.read_bytes()[:4096])
+    assert not handover.is_static(Path(sys.executable).resolve().read_bytes()[:4096])
+
+
+@given(st.binary(max_size=300))
+def test_no_beginning_of_a_file_breaks_the_question(rest: bytes) -> None:
+    assert handover.is_static(b"\x7fELF\x02\x01" + rest) in {True, False}
+
+
+def test_a_report_says_who_writes_it() -> None:
+    assert handover.launcher_in(b"launcher x\nlauncher 17\nended 0\n") == 17
+    assert handover.launcher_in(b"ended 0\n") == 0

@@ -1,4 +1,4 @@
-"""What tests of sources share: real Git servers, and repositories opened against them."""
+"""What tests of sources share: real Git servers, repositories opened against them, and a renderer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from testbed.gitserver import HttpRepository, SshRepository
 from tests.sources.upstream import Upstream
 from trimtab.kube.auth.redaction import Secret
-from trimtab.settings import RepositoriesSettings
-from trimtab.sources import Repositories
+from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
+from trimtab.sources import Renderer, Repositories
 from trimtab.sources.credentials import Basic, Belonging, Credential, SshKey, Trust
 from trimtab.sources.revisions import Wanted
 
@@ -67,3 +67,25 @@ def http_upstream(git_http: HttpRepository) -> Upstream:
 def ssh_upstream(git_ssh: SshRepository) -> Upstream:
     """The other side of `git_ssh`."""
     return Upstream(git_ssh.path)
+
+
+@pytest.fixture(scope="session")
+def tools(helm: Path, kustomize: Path) -> str:
+    """Where the real helm and kustomize are."""
+    return f"{helm.parent}:{kustomize.parent}"
+
+
+@pytest.fixture
+def rendering(tmp_path: Path) -> RenderingSettings:
+    return RenderingSettings(
+        cache=str(tmp_path / "cache"),
+        key=str(tmp_path / "apart" / "key"),
+        folders=str(tmp_path / "private"),
+        concurrency=2,
+    )
+
+
+@pytest.fixture
+async def renderer(rendering: RenderingSettings, tools: str) -> AsyncIterator[Renderer]:
+    async with Renderer(rendering, ProgramsSettings(fetch=False), path=tools) as renderer:
+        yield renderer

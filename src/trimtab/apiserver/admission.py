@@ -39,6 +39,13 @@ def check_namespace(store: Store, address: Address, name: str) -> None:
         raise _terminating(address, name)
 
 
+def check_definition(address: Address, name: str) -> None:
+    """Refuse to create an object whose definition is about to go."""
+    if address.served.ending:
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(address.served.group, address.served.plural, name, why)
+
+
 def _terminating(address: Address, name: str) -> Exception:
     served, namespace = address.served, address.namespace
     cause = Cause(
@@ -50,11 +57,17 @@ def _terminating(address: Address, name: str) -> Exception:
     return forbidden(served.group, served.plural, name, why, [cause])
 
 
-def admitted(new: Json, served: Served, store: Store, live: Json | None = None) -> Json:
+def admitted(
+    new: Json, served: Served, store: Store, live: Json | None = None, *, through_status: bool = False
+) -> Json:
     """A new or changed object with what the server adds to its kind."""
     kind = (served.group, served.kind)
+    if through_status:
+        return services.left_alone(new) if kind == ("", "Service") else new
     if kind == ("", "Service"):
         return services.allocated(new, store, live)
+    if live is not None and kind == ("", "Pod"):
+        return pods.readmitted(new, live)
     if live is not None:
         return definitions.with_stored_versions(new) if kind == DEFINITION else new
     if kind in GUARDS:

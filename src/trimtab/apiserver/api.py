@@ -20,19 +20,19 @@ from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
     Body,
     Known,
-    bad_head,
+    check_twins,
+    declaration_in,
+    each_owner_once,
     known,
-    known_after_patch,
     manifest_in,
-    not_an_object,
     placed,
-    scale_in,
     twice_given,
     value_of,
 )
 from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
+from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
 from trimtab.apiserver.questions import answered
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
@@ -41,7 +41,6 @@ from trimtab.apiserver.refusing import (
     method_not_allowed,
     no_such_path,
     not_found,
-    unsupported_media,
     version_too_large,
 )
 from trimtab.apiserver.requests import (
@@ -57,23 +56,17 @@ from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
-from trimtab.apiserver.versions import manifest_of, shown, shown_in_list, to_store
+from trimtab.apiserver.versions import as_kept, manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
-from trimtab.apiserver.writing import changed_object, check_preconditions, new_object
-from trimtab.kube import gotext
+from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
 from trimtab.kube.merging.apply import applied, created, settled, updated
-from trimtab.kube.merging.patch import json_patch, merge_patch, not_a_map
-from trimtab.kube.merging.strategic import strategic_patch
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.schemas.defaults import defaulted
 from trimtab.kube.schemas.validation.causes import part
+from trimtab.kube.schemas.warnings import creation_warnings, update_warnings
 from trimtab.tasks.clock import Clock, SystemClock
 
 Json = dict[str, Any]
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 LONGEST_PREFIX = 58
 
 
@@ -144,14 +137,15 @@ class Api:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
         with warned(read.warnings):
-            return self._create(named, address, options, read.warnings, manager=options.manager)
+            return self._create(named, address, options, read.warnings, manager=options.manager, plain=True)
 
     def _read(self, body: Body, address: Address, options: WriteOptions, *, named: bool) -> Known:
         """The object in a body, as its kind knows it, and what to warn of."""
         twice = () if options.validation == "Ignore" else twice_given(body)
         read = known(manifest_in(body, address), address.served, options.validation, twice)
-        warnings = (*self._deprecation(address), *read.warnings)
-        return Known(placed(read.manifest, address, named=named), warnings)
+        owned = each_owner_once(placed(read.manifest, address, named=named))
+        warnings = (*self._deprecation(address), *read.warnings, *owned.warnings)
+        return Known(owned.manifest, warnings)
 
     def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Bind a Pod to a node, or evict it."""
@@ -189,9 +183,12 @@ class Api:
         warnings: tuple[str, ...],
         *,
         manager: str | None,
+        plain: bool = False,
     ) -> Answer:
+        """Make a new object; a plain creation, unlike one by an apply or an update, may name no version."""
         served, name = address.served, manifest["metadata"].get("name") or ""
         admission.check_namespace(self.store, address, name)
+        admission.check_definition(address, name)
         new = new_object(
             manifest,
             served,
@@ -202,27 +199,30 @@ class Api:
         )
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
-        new = self._admitted(new, served, name)
+        new = self._admitted(new, served, name, through_status=bool(address.subresource))
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
-        if manifest["metadata"].get("resourceVersion"):
+        if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        return self._add(new, address, options, warnings)
+        return self._add(new, address, options, (*warnings, *creation_warnings(new, served.schema)))
 
-    def _admitted(self, new: Json, served: Served, name: str, live: Json | None = None) -> Json:
+    def _admitted(
+        self, new: Json, served: Served, name: str, live: Json | None = None, *, through_status: bool = False
+    ) -> Json:
         try:
-            return admission.admitted(new, served, self.store, live)
+            return admission.admitted(new, served, self.store, live, through_status=through_status)
         except Taken as taken:
-            raise invalid(served.group, served.kind, name, [taken.cause]) from taken
+            raise invalid(served.group, served.kind, name, taken.causes) from taken
 
     def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
         served, name = address.served, new["metadata"]["name"]
         key = f"{address.namespace}/{name}"
-        if self.store.get(served.collection, key) is not None:
-            raise already_exists(served.group, served.plural, name)
+        if (taken := self.store.get(served.collection, key)) is not None:
+            ending = "deletionTimestamp" in taken.decoded()["metadata"]
+            raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
-            return Answer(201, _encoded(new), warnings)
+            return Answer(201, _encoded(as_kept(new, served)), warnings)
         entry = self.store.put(served.collection, key, to_store(new, served))
         return Answer(201, shown(entry, served), warnings)
 
@@ -231,7 +231,7 @@ class Api:
     def update(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Replace an object, or a part of it."""
         if address.subresource == "scale":
-            return self._scale(address, _scale_in(body), options)
+            return self._scale(address, body, options)
         read = self._read(body, address, options, named=True)
         with warned(read.warnings):
             return self._update(address, read, options)
@@ -239,7 +239,7 @@ class Api:
     def _update(self, address: Address, read: Known, options: WriteOptions) -> Answer:
         live = self._live(address)
         if live is None:
-            if strategy_of(address.served).creates_on_update and not address.subresource:
+            if strategy_of(address.served).creates_on_update and address.subresource in ("", "status"):
                 return self._create(read.manifest, address, options, read.warnings, manager=options.manager)
             raise not_found(address.served.group, address.served.plural, address.name)
         check_preconditions(read.manifest, live, address)
@@ -247,33 +247,38 @@ class Api:
 
     def patch(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Change parts of an object."""
-        _check_patch_type(body.media, address.served)
+        check_media(body.media, address.served)
         if address.subresource == "scale":
             return self._patch_scale(address, body, options)
         if body.media == APPLY_PATCH:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
-        patched = _patched(live, body, address.served)
-        twice = () if options.validation == "Ignore" or body.media == JSON_PATCH else twice_given(body)
-        read = known_after_patch(patched, address.served, options.validation, _sent(body, patched), twice)
-        manifest = placed(read.manifest, address, named=True)
-        warnings = (*self._deprecation(address), *read.warnings)
+        read = patched(live, body, address.served, options.validation)
+        owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
+        manifest, warnings = owned.manifest, (*self._deprecation(address), *read.warnings, *owned.warnings)
         with warned(warnings):
             check_preconditions(manifest, live, address, patch=True)
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        config = _config_in(body)
+        declared = declaration_in(body)
         live = self._live(address)
+        if live is None and address.subresource:
+            raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
-        new = applied(live, config, target, manager=options.manager, force=options.force, now=now)
-        read = known(new, address.served, "Ignore")
-        new, warnings = placed(read.manifest, address, named=True), self._deprecation(address)
+        new = applied(live, declared.config, target, manager=options.manager, force=options.force, now=now)
+        warnings = (*self._deprecation(address), *check_twins(declared, options.validation))
+        if not address.served.custom:
+            new = known(new, address.served, "Ignore").manifest
         if live is None:
-            return self._create(new, address, options, warnings, manager=None)
-        check_preconditions(new, live, address, patch=True)
-        return self.change(new, live, address, options, warnings, manager=None)
+            check_unborn(new, address)
+        new = placed(new, address, named=True)
+        with warned(warnings):
+            if live is None:
+                return self._create(new, address, options, warnings, manager=None)
+            check_preconditions(new, live, address, patch=True)
+            return self.change(new, live, address, options, warnings, manager=None)
 
     def change(
         self,
@@ -293,9 +298,10 @@ class Api:
         )
         if not address.subresource:
             new = self._admitted(new, served, address.name, live)
-        if causes := update_causes(new, live, served):
+        if causes := update_causes(new, live, served, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
-        return self.replace(new, live, address, options, warnings)
+        more = update_warnings(new, live, served.schema, subresource=address.subresource)
+        return self.replace(new, live, address, options, (*warnings, *more))
 
     def replace(
         self, new: Json, live: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]
@@ -305,7 +311,7 @@ class Api:
         if settled(live, new) == live:
             return Answer(200, _encoded(live), warnings)
         if options.dry_run:
-            return Answer(200, _encoded(new), warnings)
+            return Answer(200, _encoded(as_kept(new, served)), warnings)
         if may_go(new):
             self.store.remove(served.collection, address.key, to_store(live, served))
             return Answer(200, _encoded(new), warnings)
@@ -314,44 +320,64 @@ class Api:
 
     # -- scaling ------------------------------------------------------------------------------------------
 
+    def _scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
+        """Replace the scale of an object."""
+        read, headed = self._scale_in(body, address, options)
+        scale = placed(read.manifest, address, named=True)
+        with warned(read.warnings):
+            live = manifest_of(self._entry(address), address.served)
+            check_uid(scale, live, address)
+            if headed:
+                before = defaulted(scales.scale_to_change(live, address.served), scales.kind().schema)
+                after = defaulted(scale, scales.kind().schema)
+                now = self.clock.now()
+                scale = updated(before, after, scales.target(), manager=options.manager, now=now)
+            return self._rescale(scale, live, address, options, read.warnings)
+
+    def _scale_in(self, body: Body, address: Address, options: WriteOptions) -> tuple[Known, bool]:
+        """The Scale in a body, and whether it says that it is one."""
+        own = msgspec.structs.replace(address, served=scales.kind())
+        try:
+            twice = () if options.validation == "Ignore" else twice_given(body)
+            read = known(manifest_in(body, own), own.served, options.validation, twice)
+        except Refused as refused:
+            raise scales.unreadable() if address.served.custom else refused from refused
+        value = value_of(body)
+        headed = not address.served.custom or bool(value.get("kind") and value.get("apiVersion"))
+        return read, headed
+
     def _patch_scale(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         live = manifest_of(self._entry(address), address.served)
         if body.media == APPLY_PATCH:
-            return self._apply_scale(address, _config_in(body), live, options)
-        scale = scales.scale_of(live, address.served)
-        patched = _patched(scale, body, address.served)
-        return self._scale(address, scale_in(patched, sent=gotext.to_json(patched)), options)
+            return self._apply_scale(address, declaration_in(body).config, live, options)
+        kind = scales.kind()
+        before = scales.scale_to_change(live, address.served)
+        read = patched(before, body, kind, options.validation)
+        scale = placed(read.manifest, address, named=True)
+        before, scale = (defaulted(each, kind.schema) for each in (before, scale))
+        now = self.clock.now()
+        with warned(read.warnings):
+            scale = updated(before, scale, scales.target(), manager=options.manager, now=now)
+            return self._rescale(scale, live, address, options, read.warnings)
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
-        served = address.served
+        served, kind, now = address.served, scales.kind(), self.clock.now()
         if served.custom:
             raise scales.not_applicable()
-        own = scales.config_of(scale_in(config), served)
-        target = target_of(served, address.subresource, self.catalog.versions(served.group))
-        now = self.clock.now()
-        new = applied(live, own, target, manager=options.manager, force=options.force, now=now)
-        return self._scaled(scales.untimed(new), live, address, options)
+        before = defaulted(scales.scale_to_change(live, served), kind.schema)
+        new = applied(before, config, scales.target(), manager=options.manager, force=options.force, now=now)
+        scale = placed(known(new, kind, "Ignore").manifest, address, named=True)
+        return self._rescale(defaulted(scale, kind.schema), live, address, options, ())
 
-    def _scale(self, address: Address, scale: Json, options: WriteOptions) -> Answer:
-        served = address.served
-        wanted = placed({"metadata": {}, **scale}, address, named=True)
-        live = manifest_of(self._entry(address), served)
-        replicas = (wanted.get("spec") or {}).get("replicas") or 0
-        if replicas < 0:
-            raise scales.negative(address.name, replicas)
-        new = scales.scaled(live, replicas, served)
-        version = wanted["metadata"].get("resourceVersion") or ""
-        stated = {**new, "metadata": {**new["metadata"], "resourceVersion": version}}
-        check_preconditions(stated, live, address, patch=True)
-        if scales.is_owned(live, served):
-            target = target_of(served, address.subresource, self.catalog.versions(served.group))
-            owned = updated(live, new, target, manager=options.manager, now=self.clock.now())
-            new = scales.untimed(owned)
-        return self._scaled(new, live, address, options)
-
-    def _scaled(self, new: Json, live: Json, address: Address, options: WriteOptions) -> Answer:
-        answer = self.change(new, live, address, options, (), manager=None)
-        return Answer(200, _encoded(scales.scale_of(msgspec.json.decode(answer.body), address.served)))
+    def _rescale(
+        self, scale: Json, live: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]
+    ) -> Answer:
+        """Carry a changed Scale over to its object; the answer is the Scale again."""
+        new = scales.scaled(live, scale, address.served)
+        check_preconditions(new, live, address, patch=True)
+        answer = self.change(new, live, address, options, warnings, manager=None)
+        shown = scales.scale_of(msgspec.json.decode(answer.body), address.served)
+        return Answer(200, _encoded(shown), answer.warnings)
 
     # -- deleting -----------------------------------------------------------------------------------------
 
@@ -450,51 +476,6 @@ def _success(address: Address, live: Json) -> Json:
     }
 
 
-def _check_patch_type(media: str, served: Served) -> None:
-    known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
-    if media not in known and not served.custom:
-        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-    if media not in known:
-        raise unsupported_media(*known)
-
-
-def _patched(live: Json, body: Body, served: Served) -> Json:
-    try:
-        patch = value_of(body)
-    except BadJson as exc:
-        raise bad_request(f"error decoding patch: {exc}") from exc
-    match body.media:
-        case "application/json-patch+json":
-            result = json_patch(live, patch)
-        case "application/merge-patch+json":
-            result = merge_patch(live, patch)
-        case _:
-            result = strategic_patch(live, patch, served.schema)
-    if not isinstance(result, dict):
-        raise not_an_object(result)
-    return result
-
-
-def _sent(body: Body, patched: Json) -> str:
-    """What refusals of a patch show: strategic patches as they came, others as what they made."""
-    if body.media == STRATEGIC_PATCH:
-        return gotext.plain(value_of(body))
-    return gotext.to_json(patched)
-
-
-def _config_in(body: Body) -> Json:
-    try:
-        config = value_of(Body(body.content, "application/yaml"))
-    except BadJson as exc:
-        raise bad_request(f"error decoding YAML: {exc}") from exc
-    if not isinstance(config, dict):
-        told = not_a_map(config) if config is not None else "unexpected end of JSON input"
-        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
-    if told := bad_head(config):
-        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
-    return {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
-
-
 def _object_in(body: Body) -> Json:
     try:
         value = value_of(body)
@@ -503,13 +484,6 @@ def _object_in(body: Body) -> Json:
     if not isinstance(value, dict):
         raise bad_request("the body is no object")
     return value
-
-
-def _scale_in(body: Body) -> Json:
-    try:
-        return scale_in(value_of(body))
-    except BadJson as exc:
-        raise bad_request(str(exc)) from exc
 
 
 def list_body(found: Listed, served: Served) -> bytes:

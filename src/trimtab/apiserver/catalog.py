@@ -56,6 +56,9 @@ class Served(Struct, frozen=True, kw_only=True, dict=True, eq=False):
     collection: Collection
     stored_as: str  # the apiVersion in which objects are kept
     declared: Schema | None = None  # of a custom resource
+    schemas: Mapping[str, Schema] = {}  # the same for every version of it, also those that are not served
+    since: int = 0  # objects kept up to this revision were read by other schemas
+    ending: bool = False  # whether its definition is about to go
     scale: ScalePaths | None = None
     selectable: tuple[str, ...] = ()  # JSON paths that a custom resource may be selected by
     deprecation: str = ""  # what users of a deprecated version are warned with

@@ -6,30 +6,35 @@ import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
+from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
-from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.gotext import quoted
+from trimtab.kube.merging.patch import not_a_map
 from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.inner import is_readable
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.schemas.schema import OBJECT_META
 
+if TYPE_CHECKING:
+    from trimtab.resources.yaml import Forgiven
+
 Json = dict[str, Any]
 NO_KIND = "couldn't get version/kind; json parse error: "
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
-_HEAD = (
+HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-SCALE = "io.k8s.api.autoscaling.v1.Scale"
 SHOWN = 30  # bytes of a body that refusals show
 _TYPES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -58,13 +63,16 @@ def value_of(body: Body) -> Any:
 
 
 def _from_yaml(content: bytes) -> Any:
-    from trimtab.resources.yaml import documents
+    return _forgiven(content).value
+
+
+def _forgiven(content: bytes) -> Forgiven:
+    from trimtab.resources.yaml import forgiven
 
     try:
-        found = documents(content, "body")
+        return forgiven(content, "body")
     except TrimtabError as exc:
         raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
-    return found[0].value if found else None
 
 
 def _from_protobuf(content: bytes) -> Any:
@@ -100,23 +108,66 @@ def manifest_in(body: Body, address: Address) -> Json:
         raise _unrecognized(body, served.kind, told) from exc
     if not isinstance(value, dict):
         if value is not None:
-            told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
+            told = f"json: cannot unmarshal {json_word(value)} into Go value of type {HEAD}"
             raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
         value = {}
     if told := bad_head(value):
         raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
+    if not served.custom and twice_given(body):
+        value = merged(_written(body), served.schema)
     return _of_the_kind(value, body, address)
+
+
+class Declared(Struct, frozen=True):
+    """What somebody applies, and the keys that stand twice in it, in the server's words."""
+
+    config: Json
+    twins: tuple[str, ...] = ()
+
+
+def declaration_in(body: Body) -> Declared:
+    """The configuration in the body of an apply."""
+    try:
+        read = _forgiven(body.content) if isinstance(body.content, bytes) else None
+    except BadJson as exc:
+        raise bad_request(f"error decoding YAML: {exc}") from exc
+    config = read.value if read else body.content
+    if not isinstance(config, dict | None):
+        told = not_a_map(config)
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
+    config = config or {}
+    if told := bad_head(config):
+        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+    headed = {**config, **{name: config.get(name) or "" for name in ("apiVersion", "kind")}}
+    twins = read.twins if read else ()
+    return Declared(
+        headed, tuple(f"line {twin.line}: key {quoted(twin.key)} already set in map" for twin in twins)
+    )
+
+
+def check_twins(declared: Declared, validation: str) -> tuple[str, ...]:
+    """What to warn of in a configuration; refused if it was to be read strictly."""
+    if not declared.twins or validation == "Ignore":
+        return ()
+    if validation == "Strict":
+        lines = "".join(f"\n  {each}" for each in declared.twins)
+        told = f"error converting YAML to JSON: yaml: unmarshal errors:{lines}"
+        raise bad_request(f"error strict decoding YAML: {told}")
+    return declared.twins
 
 
 def bad_head(value: Json) -> str:
     """What is wrong with the `kind` and `apiVersion` of an object, if anything."""
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name), str | None):
-            return f"json: cannot unmarshal {_word(value[name])} into Go struct field .{name} of type string"
+            return (
+                f"json: cannot unmarshal {json_word(value[name])} into Go struct field .{name} of type string"
+            )
     return ""
 
 
-def _word(value: Any) -> str:
+def json_word(value: Any) -> str:
+    """What Go calls a JSON value."""
     return _TYPES.get(type(value), "object")
 
 
@@ -148,11 +199,19 @@ def _another_kind(value: Json, kind: str, version: str, served: Served) -> Refus
     """The refusal of an object that is not of the kind that is addressed."""
     group, _, number = version.rpartition("/")
     model = built_in().models.get((group, number, kind))
-    if model and (group, kind) == (served.group, served.kind):
+    known = model or is_readable(version, kind)
+    if known and (group, kind) == (served.group, served.kind):
         told = f"the API version in the data ({version}) does not match the expected API version"
         return bad_request(f"{told} ({served.api_version})")
-    why = no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
+    why = not_of_the_kind(value, kind, version, served)
     return bad_request(f"{kind} in version {quoted(number)} cannot be handled as a {served.kind}: {why}")
+
+
+def not_of_the_kind(value: Json, kind: str, version: str, served: Served) -> str:
+    """Why an object of another kind cannot be taken for one of this kind."""
+    group, _, number = version.rpartition("/")
+    model = built_in().models.get((group, number, kind))
+    return no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
 
 
 def _unlike(value: Json, model: str, kind: str, number: str, served: Served) -> str:
@@ -197,11 +256,33 @@ def placed(manifest: Json, address: Address, *, named: bool) -> Json:
         if metadata.get("namespace") not in (None, "", address.namespace):
             raise bad_namespace()
         metadata["namespace"] = address.namespace
-    elif metadata.get("namespace") == "":
-        del metadata["namespace"]
+    else:
+        metadata.pop("namespace", None)
     if named:
         _check_name(metadata, address)
     return {**manifest, "metadata": metadata}
+
+
+def each_owner_once(manifest: Json, *, late: bool = False) -> Known:
+    """The object with each of its owners named once, and the warning where one was named again.
+
+    Patches are looked at `late`, when admission has had its say, and are warned in other words.
+    """
+    metadata = manifest["metadata"]
+    given = metadata.get("ownerReferences") or []
+    once: list[Json] = []
+    again: list[Json] = []
+    for each in given:
+        (again if each in once else once).append(each)
+    if not again:
+        return Known(manifest)
+    when = " after mutating admission happens" if late else ""
+    told = (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in "
+        "1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        f"duplicate UID(s) observed: {', '.join(str(each.get('uid', '')) for each in again)}"
+    )
+    return Known({**manifest, "metadata": {**metadata, "ownerReferences": once}}, (told,))
 
 
 def _check_name(metadata: Json, address: Address) -> None:
@@ -226,7 +307,7 @@ class Known(Struct, frozen=True):
 
 def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] = ()) -> Known:
     """The object as the server can read it; refused if it cannot, or if it was to be read strictly."""
-    if problem := _unreadable(manifest, served):
+    if problem := unreadable_as(manifest, served):
         raise bad_request(problem)
     kept = pruned(manifest, served.schema)
     problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
@@ -235,50 +316,14 @@ def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] 
     return Known(kept.manifest, problems)
 
 
-def known_after_patch(
-    manifest: Json, served: Served, validation: str, sent: str, twice: Sequence[str] = ()
-) -> Known:
-    """The same for the result of a patch, which is refused in other words."""
-    _check_type(manifest, served, sent)
-    if problem := _unreadable(manifest, served):
-        raise _bad_patch(sent, problem.partition(": ")[2])
-    kept = pruned(manifest, served.schema)
-    problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
-    if problems and validation == "Strict":
-        raise _bad_patch(sent, f"strict decoding error: {', '.join(problems)}")
-    return Known(kept.manifest, problems)
-
-
-def _check_type(manifest: Json, served: Served, sent: str) -> None:
-    if told := bad_head(manifest):
-        raise _bad_patch(sent, f"couldn't get version/kind; json parse error: {told}")
-    kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
-    if (kind, version) == (served.kind, served.api_version):
-        return
-    if version != served.api_version and served.custom:
-        told = f"the API version in the data ({version}) does not match the expected API version"
-        raise bad_request(f"{told} ({served.api_version})")
-    raise _bad_patch(sent, no_such_kind(kind, version))
-
-
-def not_an_object(value: Any) -> Refused:
-    """The refusal of a patch that leaves something else than an object."""
-    told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
-    return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
-
-
-def _bad_patch(sent: str, why: str) -> Refused:
-    cause = Cause(reason="FieldValueInvalid", message=f"Invalid value: {quoted(sent)}: {why}", field="patch")
-    return invalid("", "", "", [cause])
-
-
-def _unreadable(manifest: Json, served: Served) -> str | None:
+def unreadable_as(manifest: Json, served: Served) -> str | None:
+    """Why an object cannot be read as one of its kind, if so."""
     if not served.custom:
         return unreadable(manifest, served.schema)
     metadata = manifest.get("metadata") or {}
     if not isinstance(metadata, dict):
         who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
-        return f"{who}: json: cannot unmarshal {_word(metadata)} into Go value of type v1.ObjectMeta"
+        return f"{who}: json: cannot unmarshal {json_word(metadata)} into Go value of type v1.ObjectMeta"
     named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
     return unreadable(named, built_in().type(OBJECT_META))
 
@@ -288,20 +333,20 @@ def twice_given(body: Body) -> tuple[str, ...]:
     if not isinstance(body.content, bytes) or body.media in (YAML, PROTOBUF):
         return ()
     found: list[str] = []
-    try:
-        tree = json.loads(body.content, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return ()
-    _look_twice(tree, "", found)
+    _look_twice(_written(body), "", found)
     return tuple(dict.fromkeys(found))
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """An object with its fields as they were written."""
+def _written(body: Body) -> Any:
+    """A JSON body with its fields as they were written; None if it cannot be read."""
+    try:
+        return json.loads(body.content, object_pairs_hook=Pairs) if isinstance(body.content, bytes) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _look_twice(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen = set()
         for name, each in value:
             place = f"{path}.{name}" if path else name
@@ -332,12 +377,3 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     if problem := unreadable(value, built_in().type(DELETE_OPTIONS)):
         raise bad_request(problem.partition(": ")[2])
     return {name: each for name, each in value.items() if each is not None}
-
-
-def scale_in(value: Any, *, sent: str = "") -> Json:
-    """A Scale that can be read; what comes of a patch, `sent`, is refused in other words."""
-    if not isinstance(value, dict):
-        raise bad_request(f"json: cannot unmarshal {_word(value)} into Go value of type v1.Scale")
-    if problem := unreadable({**value, "kind": "Scale"}, built_in().type(SCALE)):
-        raise _bad_patch(sent, problem.partition(": ")[2]) if sent else bad_request(problem)
-    return value

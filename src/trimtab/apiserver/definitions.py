@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from trimtab.apiserver.catalog import ScalePaths, Served
 from trimtab.kube.schemas.kinds import Subresource, built_in
-from trimtab.kube.schemas.schema import crd_schema
+from trimtab.kube.schemas.schema import Schema, crd_schema
 from trimtab.kube.times import seconds_text
 
 Json = dict[str, Any]
@@ -24,14 +26,33 @@ NAMES = {"plural": "words", "singular": "words", "shortNames": "words", "kind": 
 ESTABLISHED, ACCEPTED, TERMINATING = "Established", "NamesAccepted", "Terminating"
 
 
-def kinds_of(definition: Mapping[str, Any]) -> Iterator[Served]:
-    """The kinds that a definition adds: one for each version that it serves."""
+def kinds_of(definition: Mapping[str, Any], since: int = 0) -> Iterator[Served]:
+    """The kinds that a definition adds: one for each version that it serves, as read since then."""
     spec = definition["spec"]
     versions = spec.get("versions") or ()
-    stored = next((each["name"] for each in versions if each["storage"]), "")
+    schemas = {f"{spec['group']}/{each['name']}": _schema(each) for each in versions}
+    ending = "deletionTimestamp" in definition["metadata"]
     for version in versions:
         if version["served"]:
-            yield _kind(spec, version, stored, _deprecation(spec, version))
+            kind = _kind(spec, version, _stored(spec), _deprecation(spec, version))
+            yield msgspec.structs.replace(
+                kind, declared=schemas[kind.api_version], schemas=schemas, since=since, ending=ending
+            )
+
+
+def _stored(spec: Json) -> str:
+    return next((str(each["name"]) for each in spec.get("versions") or () if each["storage"]), "")
+
+
+def schemas_of(definition: Mapping[str, Any]) -> list[Any]:
+    """Everything of a definition that says how its objects are read."""
+    spec = definition["spec"]
+    versions = spec.get("versions") or ()
+    return [_stored(spec), *((each["name"], each.get("schema")) for each in versions)]
+
+
+def _schema(version: Json) -> Schema:
+    return crd_schema((version.get("schema") or {}).get("openAPIV3Schema") or {}, built_in().types)
 
 
 def _kind(spec: Json, version: Json, stored: str, deprecation: str) -> Served:
@@ -53,7 +74,6 @@ def _kind(spec: Json, version: Json, stored: str, deprecation: str) -> Served:
         counts_generation=True,
         collection=(group, names["plural"]),
         stored_as=f"{group}/{stored}",
-        declared=crd_schema((version.get("schema") or {}).get("openAPIV3Schema") or {}, built_in().types),
         scale=_scale(parts.get("scale")),
         selectable=tuple(each["jsonPath"] for each in version.get("selectableFields") or ()),
         deprecation=deprecation,
@@ -110,7 +130,7 @@ def version_rank(name: str) -> tuple[int, int, int, str]:
 def first_status(definition: Json) -> Json:
     """A definition as it is kept first: nothing is accepted yet."""
     versions = definition["spec"].get("versions") or ()
-    stored = [each.get("name", "") for each in versions if each.get("storage")]
+    stored = [each.get("name", "") for each in versions if each.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**definition, "status": status}
 

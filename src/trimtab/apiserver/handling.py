@@ -16,31 +16,24 @@ import msgspec
 from aiohttp import web
 
 from trimtab.apiserver import documents, negotiation
-from trimtab.apiserver.api import APPLY_PATCH, Answer, Api, list_body, partial_list
-from trimtab.apiserver.decoding import JSON, Body, deletion_in, media_type
+from trimtab.apiserver.answering import Asked, answer, check_size, watched
+from trimtab.apiserver.api import Answer, Api, list_body, partial_list
+from trimtab.apiserver.decoding import JSON, media_type
 from trimtab.apiserver.negotiation import Form, form_of
 from trimtab.apiserver.openapi import swagger, swagger_outline
-from trimtab.apiserver.refusing import forbidden, too_large
-from trimtab.apiserver.requests import (
-    Address,
-    delete_options,
-    list_options,
-    watch_options,
-    write_options,
-)
-from trimtab.apiserver.routes import NoSuchGroup, Route, route
+from trimtab.apiserver.reading import Listed
+from trimtab.apiserver.refusing import forbidden
+from trimtab.apiserver.requests import Address
+from trimtab.apiserver.routes import NO_PAGE, NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object
-from trimtab.kube.merging.managers import manager_name
 from trimtab.kube.refusals import Refused, bad_request
 
 logger = logging.getLogger(__name__)
-LARGEST_BODY = 3 * 1024 * 1024
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 DEFECT = "Internal error occurred: see the server's log"
-OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
 class Handler:
@@ -59,7 +52,7 @@ class Handler:
         except RecursionError:
             return _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
-            return web.Response(status=404, text="404 page not found\n")
+            return web.Response(status=404, text=NO_PAGE)
         except Exception:
             logger.exception("%s %s failed", request.method, request.path)
             return _refusal(Refused(500, "InternalError", DEFECT))
@@ -138,46 +131,20 @@ class Handler:
         return self._answer(request, found, form, body)
 
     def _answer(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
-        address, query = found.address, request.query
-        match found.verb:
-            case "get":
-                return _object(self._api.get(address, query.get("resourceVersion", "")), form)
-            case "list":
-                return self._list(address, query, form)
-            case "delete":
-                options = delete_options(query, deletion_in(body, _media(request)))
-                return _object(self._api.delete(address, options), form)
-            case "deletecollection":
-                options = delete_options(query, deletion_in(body, _media(request)))
-                listed = self._api.delete_collection(address, list_options(query), options)
-                return _written(list_body(listed, address.served), form, 200, _warnings(address))
-            case _:
-                return self._write(request, found, form, body)
-
-    def _write(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
-        media = _media(request)
-        query = request.query
-        manager = manager_name(query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
-        apply = found.verb == "patch" and media == APPLY_PATCH
-        options = write_options(OPTION_KINDS[found.verb], query, manager, apply=apply)
-        write = {"create": self._api.create, "update": self._api.update, "patch": self._api.patch}[found.verb]
-        return _object(write(found.address, Body(body, media), options), form)
-
-    def _list(self, address: Address, query: Mapping[str, str], form: Form) -> web.Response:
-        listed = self._api.list(address, list_options(query))
-        if form.partial:
-            return _written(partial_list(listed, address.served), form, 200, _warnings(address))
-        return _written(list_body(listed, address.served), form, 200, _warnings(address))
+        asked = Asked(
+            route=found,
+            query=request.query,
+            content=body,
+            media=_media(request),
+            agent=request.headers.get("User-Agent", ""),
+        )
+        result = answer(self._api, asked)
+        return _object(result, form) if isinstance(result, Answer) else _list(result, found, form)
 
     # -- watching -----------------------------------------------------------------------------------------
 
     async def _watch(self, request: web.BaseRequest, address: Address, form: Form) -> web.StreamResponse:
-        query = dict(request.query)
-        if address.name:
-            selector = f"metadata.name={address.name}"
-            query["fieldSelector"] = ",".join(filter(None, (query.get("fieldSelector"), selector)))
-        options = watch_options(query)
-        watch = self._api.watch(address, options)
+        watch, options = watched(self._api, address, request.query)
         response = web.StreamResponse(headers={"Content-Type": JSON})
         response.enable_chunked_encoding()
         seconds = options.timeout or LONGEST_WATCH
@@ -246,8 +213,7 @@ async def _body(request: web.BaseRequest) -> bytes:
     parts, size = [], 0
     async for part in request.content.iter_any():
         size += len(part)
-        if size > LARGEST_BODY:
-            raise too_large(LARGEST_BODY)
+        check_size(size)
         parts.append(part)
     return b"".join(parts)
 
@@ -255,6 +221,13 @@ async def _body(request: web.BaseRequest) -> bytes:
 def _object(answer: Answer, form: Form) -> web.Response:
     body = negotiation.partial(answer.body) if form.partial else answer.body
     return _written(body, form, answer.code, answer.warnings)
+
+
+def _list(found: Listed, asked: Route, form: Form) -> web.Response:
+    served = asked.address.served
+    partial = form.partial and asked.verb == "list"
+    body = partial_list(found, served) if partial else list_body(found, served)
+    return _written(body, form, 200, _warnings(asked.address))
 
 
 def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> web.Response:

@@ -15,16 +15,18 @@ from contextlib import asynccontextmanager, contextmanager
 
 import msgspec
 
-from trimtab.apiserver.api import APPLY_PATCH, Answer, Api
-from trimtab.apiserver.decoding import Body as Content
+from trimtab.apiserver.answering import Asked, answer, watched
+from trimtab.apiserver.api import Answer, Api
 from trimtab.apiserver.documents import discovered, group_version_document, version_facts
-from trimtab.apiserver.refusing import no_such_path
-from trimtab.apiserver.requests import Address, DeleteOptions, ListOptions, WatchOptions, WriteOptions
-from trimtab.apiserver.routes import check_verb
+from trimtab.apiserver.reading import Listed
+from trimtab.apiserver.requests import Address
+from trimtab.apiserver.routes import NO_PAGE, NoSuchGroup, Route, route
 from trimtab.apiserver.seeds import seed
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, bookmark_object
-from trimtab.errors import Missing, TrimtabError
+from trimtab.errors import Missing
+from trimtab.kube import calls
+from trimtab.kube.calls import Call
 from trimtab.kube.cluster import (
     EVERYTHING,
     FOR_REAL,
@@ -44,7 +46,7 @@ from trimtab.kube.cluster import (
     Written,
 )
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion
-from trimtab.kube.failures import Status, failure
+from trimtab.kube.failures import failure, status_from, without_secrets
 from trimtab.kube.objects import KubeObject, Page, object_from
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.tasks.clock import Clock
@@ -65,9 +67,8 @@ class MemoryCluster:
         self, resource: Resource, name: str, *, namespace: str = "", subresource: str = ""
     ) -> KubeObject:
         """Read one object, or its status or scale."""
-        with _told("get", resource, namespace, name, subresource):
-            address = self._address(resource, namespace, name, subresource, verb="get")
-            return object_from(self.api.get(address).body)
+        call = calls.get(resource, name, namespace=namespace, subresource=subresource)
+        return self._asked(call).object
 
     async def list(
         self,
@@ -79,29 +80,27 @@ class MemoryCluster:
         page_size: int | None = None,
     ) -> AsyncGenerator[Page]:
         """Read a collection page by page, all pages at one version."""
-        options = ListOptions(
-            labels=select.labels,
-            fields=select.fields,
-            limit=PAGE if page_size is None else page_size,
-            version=as_of.resource_version,
-            match=as_of.match.value if as_of.match else "",
-        )
+        size = PAGE if page_size is None else page_size
+        following = ""
         while True:
-            page = self._page(resource, namespace, options)
+            page = self._page(
+                calls.page(
+                    resource, namespace=namespace, select=select, as_of=as_of, size=size, following=following
+                )
+            )
             yield page
             if not page.continue_token:
                 return
-            options = msgspec.structs.replace(
-                options, continue_token=page.continue_token, version="", match=""
-            )
+            following = page.continue_token
             await asyncio.sleep(0)
 
-    def _page(self, resource: Resource, namespace: str, options: ListOptions) -> Page:
-        with _told("list", resource, namespace):
-            address = self._address(resource, namespace, verb="list")
-            found = self.api.list(address, options)
+    def _page(self, call: Call) -> Page:
+        asked, found = self._answered(call)
+        if not isinstance(found, Listed):
+            raise TypeError(f"{call!r} is no list")
+        served = asked.address.served
         return Page(
-            objects=tuple(object_from(shown(entry, address.served)) for entry in found.entries),
+            objects=tuple(object_from(shown(entry, served)) for entry in found.entries),
             resource_version=str(found.revision),
             continue_token=found.continue_token,
             remaining=found.remaining,
@@ -118,21 +117,14 @@ class MemoryCluster:
         initial: bool = False,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Hear of changes after a resource version, until the block ends the watch."""
-        options = WatchOptions(
-            labels=select.labels,
-            fields=select.fields,
-            since=since,
-            match="NotOlderThan" if initial else "",
-            bookmarks=True,
-            initial=True if initial else None,
-        )
-        with _told("watch", resource, namespace):
-            address = self._address(resource, namespace, verb="watch")
-            watch = self.api.watch(address, options)
+        call = calls.watch(resource, since=since, namespace=namespace, select=select, initial=initial)
+        with _told(call):
+            address = self._route(call).address
+            watch, _ = watched(self.api, address, call.query)
 
         async def events() -> AsyncIterator[WatchEvent]:
             while True:
-                with _told("watch", resource, namespace):
+                with _told(call):
                     pending = watch.pending()
                 for event in pending:
                     yield _watch_event(event, address)
@@ -154,9 +146,9 @@ class MemoryCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Make a new object, or what an object's subresource makes."""
-        with _told("create", resource, namespace, name, subresource):
-            address = self._address(resource, namespace, name, subresource, verb="create")
-            return _written(self.api.create(address, Content(body), _options(write)))
+        return self._asked(
+            calls.create(resource, body, namespace=namespace, name=name, subresource=subresource, write=write)
+        )
 
     async def update(
         self,
@@ -169,9 +161,9 @@ class MemoryCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
-        with _told("update", resource, namespace, name, subresource):
-            address = self._address(resource, namespace, name, subresource, verb="update")
-            return _written(self.api.update(address, Content(body), _options(write)))
+        return self._asked(
+            calls.update(resource, name, body, namespace=namespace, subresource=subresource, write=write)
+        )
 
     async def patch(
         self,
@@ -185,9 +177,11 @@ class MemoryCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Change parts of an object."""
-        with _told("patch", resource, namespace, name, subresource):
-            address = self._address(resource, namespace, name, subresource, verb="patch")
-            return _written(self.api.patch(address, Content(body, how.value), _options(write)))
+        return self._asked(
+            calls.patch(
+                resource, name, body, how=how, namespace=namespace, subresource=subresource, write=write
+            )
+        )
 
     async def apply(
         self,
@@ -201,19 +195,17 @@ class MemoryCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Declare the fields this manager wants (server-side apply)."""
-        with _told("apply", resource, namespace, name, subresource):
-            address = self._address(resource, namespace, name, subresource, verb="patch")
-            options = _options(write, force=force)
-            return _written(self.api.patch(address, Content(body, APPLY_PATCH), options))
+        return self._asked(
+            calls.apply(
+                resource, name, body, namespace=namespace, subresource=subresource, force=force, write=write
+            )
+        )
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", how: Deletion = PLAINLY
     ) -> KubeObject | None:
         """Delete an object; the answer is the object while something keeps it, None once it is gone."""
-        with _told("delete", resource, namespace, name):
-            address = self._address(resource, namespace, name, verb="delete")
-            left = object_from(self.api.delete(address, _deletion(how)).body)
-            return None if left.kind == "Status" else left
+        return calls.left_by(self._asked(calls.delete(resource, name, namespace=namespace, how=how)).object)
 
     async def delete_all(
         self,
@@ -224,10 +216,7 @@ class MemoryCluster:
         how: Deletion = PLAINLY,
     ) -> None:
         """Delete a selection of one collection."""
-        with _told("delete all", resource, namespace):
-            address = self._address(resource, namespace, verb="deletecollection")
-            selection = ListOptions(labels=select.labels, fields=select.fields)
-            self.api.delete_collection(address, selection, _deletion(how))
+        self._answered(calls.delete_all(resource, namespace=namespace, select=select, how=how))
 
     async def discover(self) -> Discovery:
         """Every kind that is served."""
@@ -250,40 +239,28 @@ class MemoryCluster:
         del question
         return Verdict(allowed=True)
 
-    def _address(
-        self, resource: Resource, namespace: str, name: str = "", subresource: str = "", *, verb: str
-    ) -> Address:
-        served = self.api.catalog.find(resource.group, resource.version, resource.plural)
-        if served is None:
-            raise no_such_path()
-        address = Address(
-            served=served,
-            namespace=namespace if served.namespaced else "",
-            name=name,
-            subresource=subresource,
-        )
-        check_verb(address, verb)
-        return address
+    def _asked(self, call: Call) -> Written:
+        """The object that answers a call, and what comes with it as warnings."""
+        _, found = self._answered(call)
+        if not isinstance(found, Answer):
+            raise TypeError(f"{call!r} is about many objects")
+        warnings = tuple(without_secrets(each, call.secrets) for each in found.warnings)
+        return Written(object=object_from(found.body), warnings=warnings)
 
+    def _answered(self, call: Call) -> tuple[Route, Answer | Listed]:
+        with _told(call):
+            found = self._route(call)
+            asked = Asked(
+                route=found,
+                query=call.query,
+                content=call.body or b"",
+                media=call.content_type,
+                agent=calls.AGENT,
+            )
+            return found, answer(self.api, asked)
 
-def _options(write: Write, *, force: bool = False) -> WriteOptions:
-    return WriteOptions(
-        manager=write.manager, dry_run=write.dry_run, validation=write.validation.value, force=force
-    )
-
-
-def _deletion(how: Deletion) -> DeleteOptions:
-    return DeleteOptions(
-        policy=how.propagation.value if how.propagation else "",
-        grace=how.grace_seconds,
-        uid=how.uid,
-        version=how.resource_version,
-        dry_run=how.dry_run,
-    )
-
-
-def _written(answer: Answer) -> Written:
-    return Written(object=object_from(answer.body), warnings=answer.warnings)
+    def _route(self, call: Call) -> Route:
+        return route(self.api.catalog, call.method, call.path, watch="watch" in call.query)
 
 
 def _watch_event(event: Event, address: Address) -> WatchEvent:
@@ -294,22 +271,18 @@ def _watch_event(event: Event, address: Address) -> WatchEvent:
 
 
 @contextmanager
-def _told(
-    verb: str, resource: Resource, namespace: str = "", name: str = "", subresource: str = ""
-) -> Iterator[None]:
-    """Raise the API's refusals as the errors that everybody knows, with their subject."""
+def _told(call: Call) -> Iterator[None]:
+    """Raise refusals as the errors that `HttpCluster` would raise for the same answers."""
     try:
         yield
     except Refused as refused:
-        raise _failure(refused, verb, resource, namespace, name, subresource) from refused
+        status = status_from(refused.code, _encoded(refused), call.secrets)
+        raise failure(call.subject, status) from refused
+    except NoSuchGroup as nowhere:
+        raise failure(call.subject, status_from(404, NO_PAGE.encode())) from nowhere
     except RecursionError as exc:
-        deep = bad_request("exceeded max depth")
-        raise _failure(deep, verb, resource, namespace, name, subresource) from exc
+        raise failure(call.subject, status_from(400, _encoded(bad_request("exceeded max depth")))) from exc
 
 
-def _failure(refused: Refused, verb: str, resource: Resource, *place: str) -> TrimtabError:
-    """The error that `HttpCluster` would raise for this refusal."""
-    namespace, name, subresource = place
-    parts = (verb, resource.full_kind, "/".join(filter(None, (namespace, name))), subresource)
-    subject = " ".join(part for part in parts if part)
-    return failure(subject, msgspec.convert(refused.status(), Status))
+def _encoded(refused: Refused) -> bytes:
+    return msgspec.json.encode(refused.status())

@@ -28,6 +28,12 @@ def admitted(pod: Json, store: Store) -> Json:
     return {**pod, "spec": _with_tolerations(spec)}
 
 
+def readmitted(pod: Json, live: Json) -> Json:
+    """A changed Pod as admission lets it through: of its priority it keeps what the request leaves out."""
+    kept = {name: live["spec"][name] for name in ("priority", "preemptionPolicy") if name in live["spec"]}
+    return {**pod, "spec": _with_tolerations({**kept, **pod["spec"]})}
+
+
 def _with_account(pod: Json, store: Store) -> Json:
     spec, metadata = pod["spec"], pod["metadata"]
     name = spec.get("serviceAccountName") or "default"

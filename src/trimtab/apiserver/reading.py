@@ -137,6 +137,8 @@ def listed(store: Store, address: Address, options: ListOptions) -> Listed:
     token = _read_token(options) if options.continue_token else None
     revision = _revision(options, store.revision, token)
     after = _key_of(token.start, address.prefix) if token else ""
+    if options.version == "0" and token is None:  # whatever is at hand, and all of it
+        options = msgspec.structs.replace(options, limit=0)
     try:
         found = store.scan(address.served.collection, address.prefix, after=after, revision=revision)
     except Gone as gone:

@@ -36,12 +36,13 @@ def method_not_allowed() -> Refused:
     return Refused(405, "MethodNotAllowed", message, details={})
 
 
-def already_exists(group: str, plural: str, name: str) -> Refused:
-    """The name is taken."""
+def already_exists(group: str, plural: str, name: str, *, ending: bool) -> Refused:
+    """The name is taken, perhaps by an object that is on its way out."""
+    told = f"{qualified(plural, group)} {quoted(name)} already exists"
     return Refused(
         409,
         "AlreadyExists",
-        f"{qualified(plural, group)} {quoted(name)} already exists",
+        f"object is being deleted: {told}" if ending else told,
         details=details(group, plural, name),
     )
 

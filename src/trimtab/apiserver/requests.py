@@ -118,7 +118,7 @@ def _manager_causes(manager: str, *, needed: bool) -> Iterator[Cause]:
         yield _cause("FieldValueTooLong", told, "fieldManager")
     for place, char in enumerate(manager):
         if not char.isprintable():
-            where = f"invalid character {quoted(char)[1:-1]} (at position {place})"
+            where = f"invalid character U+{ord(char):04X} (at position {place})"
             told = f"Invalid value: {quoted(manager)}: {where}"
             yield _cause("FieldValueInvalid", told, "fieldManager")
 

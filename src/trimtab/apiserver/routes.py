@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Catalog
-from trimtab.apiserver.refusing import method_not_allowed, no_such_path
+from trimtab.apiserver.refusing import method_not_allowed, no_such_path, not_found
 from trimtab.apiserver.requests import Address
 
 COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -21,8 +21,11 @@ class Route(Struct, frozen=True):
     verb: str
 
 
+NO_PAGE = "404 page not found\n"
+
+
 class NoSuchGroup(Exception):
-    """A path outside of every group that is served."""
+    """A path outside of every group that is served: the answer is `NO_PAGE`."""
 
 
 def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> Route:
@@ -82,7 +85,9 @@ def check_verb(address: Address, verb: str) -> None:
     served = address.served
     part = served.subresource(address.subresource) if address.subresource else None
     if address.subresource and part is None:
-        raise no_such_path()
+        raise not_found(served.group, served.plural, address.name) if served.custom else no_such_path()
     across = served.namespaced and not address.namespace  # all namespaces together can only be read
+    if across and served.custom and verb not in ("list", "watch"):
+        raise NoSuchGroup
     if verb not in (part.verbs if part else served.verbs) or (across and verb not in ("list", "watch")):
         raise method_not_allowed()

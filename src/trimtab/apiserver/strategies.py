@@ -28,6 +28,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     returns_deleted: bool = False  # whether deletion answers with the object rather than with a Status
     orphans: bool = False  # whether what it owns is left behind unless asked otherwise
     deletion_warning: str = ""
+    folder: str = ""  # where its objects lie in the server's store, if not under the plural of the kind
     kept_by_status: tuple[str, ...] = ()  # metadata that a write of the status leaves alone
     counted_metadata: tuple[str, ...] = ()  # metadata whose change counts as a new generation
 
@@ -46,10 +47,13 @@ RBAC = "rbac.authorization.k8s.io"
 STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "Pod"): Strategy(returns_deleted=True, kept_by_status=("ownerReferences",)),
     ("apps", "Deployment"): Strategy(kept_by_status=("labels",), counted_metadata=("annotations",)),
-    ("", "ReplicationController"): Strategy(orphans=True),
+    ("", "ReplicationController"): Strategy(orphans=True, folder="controllers"),
+    ("", "Node"): Strategy(folder="minions"),
+    ("networking.k8s.io", "Ingress"): Strategy(folder="ingress"),
+    ("discovery.k8s.io", "EndpointSlice"): Strategy(counted_metadata=("labels",)),
     ("batch", "Job"): Strategy(orphans=True, deletion_warning=_PRESERVED),
-    ("", "Service"): Strategy(creates_on_update=True, returns_deleted=True),
-    ("", "Endpoints"): _CREATES,
+    ("", "Service"): Strategy(creates_on_update=True, returns_deleted=True, folder="services/specs"),
+    ("", "Endpoints"): Strategy(creates_on_update=True, folder="services/endpoints"),
     ("", "Event"): _CREATES,
     ("", "LimitRange"): _CREATES,
     (RBAC, "Role"): _CREATES,
@@ -68,8 +72,12 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("storage.k8s.io", "CSINode"): _RETURNED,
     ("storage.k8s.io", "VolumeAttachment"): _RETURNED,
     ("policy", "PodDisruptionBudget"): _VERSIONED,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _VERSIONED,
-    ("apiregistration.k8s.io", "APIService"): _VERSIONED,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(
+        needs_version=True, folder="apiextensions.k8s.io/customresourcedefinitions"
+    ),
+    ("apiregistration.k8s.io", "APIService"): Strategy(
+        needs_version=True, folder="apiregistration.k8s.io/apiservices"
+    ),
 }
 
 
@@ -136,7 +144,24 @@ def through_status(new: Json, live: Json, served: Served) -> Json:
     metadata = {name: value for name, value in new["metadata"].items() if name not in kept}
     metadata |= {name: live["metadata"][name] for name in kept if name in live["metadata"]}
     changed = {name: value for name, value in new.items() if name != "spec"}
+    if (served.group, served.kind) == ("", "Pod"):
+        changed["status"] = _backfilled(new.get("status") or {}, live.get("status") or {})
     return {**changed, "metadata": metadata, **({"spec": live["spec"]} if "spec" in live else {})}
+
+
+def _backfilled(status: Json, before: Json) -> Json:
+    """A Pod's status with what kubelets forget to repeat."""
+    kept: Json = {name: before[name] for name in ("qosClass", "observedGeneration") if name in before}
+    earlier: dict[str, list[int]] = {}
+    for each in before.get("conditions") or ():
+        earlier.setdefault(each["type"], []).append(each.get("observedGeneration") or 0)
+    conditions = []
+    for each in status.get("conditions") or ():
+        seen = earlier.get(each["type"]) or [0]
+        known = seen.pop(0)
+        lacks = not each.get("observedGeneration") and known
+        conditions.append({**each, "observedGeneration": known} if lacks else each)
+    return {**kept, **status, **({"conditions": conditions} if conditions else {})}
 
 
 def _managed(metadata: Json) -> Json:

@@ -31,6 +31,9 @@ class _Keeper:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        self._schemas: dict[
+            str, tuple[list[Any], int]
+        ] = {}  # by definition: how objects are read, since when
 
     @property
     def _served(self) -> Served:
@@ -44,22 +47,31 @@ class _Keeper:
         live = self._api.store.get(collection, entry.key)
         if live is None:
             self._api.catalog.forget(name)
+            self._schemas.pop(name, None)
         elif live.revision == entry.revision:
             self._follow(name, manifest_of(live, self._served))
 
     def _follow(self, name: str, definition: Json) -> None:
         """Bring one definition a step further."""
         now = self._api.clock.now()
+        if definitions.is_established(definition):
+            self._api.catalog.define(name, definitions.kinds_of(definition, self._since(name, definition)))
         if "deletionTimestamp" in definition["metadata"]:
             self._end(name, definition)
             return
-        if definitions.is_established(definition):
-            self._api.catalog.define(name, definitions.kinds_of(definition))
         judged = definitions.accepted(definition, self._others(definition), now)
         if judged["status"] != definition["status"]:
             self._write_status(name, definition, judged)
         elif not definitions.is_established(definition) and _accepts_names(definition):
             self._write_status(name, definition, definitions.established(definition, now))
+
+    def _since(self, name: str, definition: Json) -> int:
+        """The revision since which objects are read by the schemas of this definition."""
+        schemas = definitions.schemas_of(definition)
+        known = self._schemas.get(name)
+        if known is None or known[0] != schemas:
+            known = self._schemas[name] = (schemas, self._api.store.revision)
+        return known[1]
 
     def _others(self, definition: Json) -> list[Json]:
         entries = self._api.store.entries((definitions.GROUP, definitions.PLURAL))

@@ -1,6 +1,7 @@
 """Objects in the version that is asked for, from the version in which they are kept, and back. Pure.
 
-Custom resources change their `apiVersion` alone (conversion `None`). Of the built-in kinds only two are
+Custom resources change their `apiVersion` (conversion `None`) and lose what the other version does not
+declare; what was kept under an earlier schema is read by the one of today. Of the built-in kinds only two are
 served in more than one version: Events, which two groups show, and HorizontalPodAutoscalers.
 """
 
@@ -13,6 +14,8 @@ import msgspec
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.store import Entry
+from trimtab.kube.schemas.defaults import coerced, filled
+from trimtab.kube.schemas.pruning import pruned
 
 Json = dict[str, Any]
 
@@ -30,7 +33,7 @@ EVENT_FIELDS = {
 
 def shown(entry: Entry, served: Served) -> bytes:
     """The JSON of an object in the version that is asked for."""
-    if entry.api_version == served.api_version:
+    if entry.api_version == served.api_version and not _is_dated(entry, served):
         head = f'{{"kind":"{served.kind}","apiVersion":"{served.api_version}",'
         return head.encode() + entry.body[1:]
     return msgspec.json.encode(manifest_of(entry, served))
@@ -51,22 +54,42 @@ def shown_in_list(entry: Entry, served: Served) -> bytes:
 def manifest_of(entry: Entry, served: Served) -> Json:
     """The object, decoded, in the version that is asked for."""
     kept = {"apiVersion": entry.api_version, "kind": served.kind, **entry.decoded()}
-    return converted(kept, served.api_version, served)
+    return converted(_read(kept, served) if _is_dated(entry, served) else kept, served.api_version, served)
 
 
 def to_store(manifest: Json, served: Served) -> Json:
-    """The object in the version in which it is kept."""
-    return converted(manifest, served.stored_as, served)
+    """The object as it is kept: in the version for that, and as it will be read."""
+    kept = converted(manifest, served.stored_as, served)
+    return _read(kept, served) if served.custom else kept
 
 
 def converted(manifest: Json, api_version: str, served: Served) -> Json:
-    """The object in another version of its kind."""
+    """The object in another version of its kind; a custom resource loses what that does not declare."""
     before = manifest["apiVersion"]
     if before == api_version:
         return manifest
-    convert = CONVERSIONS.get((before, api_version)) if not served.custom else None
+    if served.custom:
+        schema = served.schemas[api_version]
+        return coerced(pruned({**manifest, "apiVersion": api_version}, schema).manifest, schema)
+    convert = CONVERSIONS.get((before, api_version))
     changed = convert(manifest) if convert else manifest
     return {**changed, "apiVersion": api_version}
+
+
+def as_kept(manifest: Json, served: Served) -> Json:
+    """The object as it would be shown once it is kept."""
+    return converted(to_store(manifest, served), served.api_version, served) if served.custom else manifest
+
+
+def _is_dated(entry: Entry, served: Served) -> bool:
+    """Whether an object was kept before today's schemas came into force."""
+    return entry.revision <= served.since
+
+
+def _read(manifest: Json, served: Served) -> Json:
+    """A custom resource as it comes out of storage, by the schema of the version in which it is kept."""
+    schema = served.schemas[manifest["apiVersion"]]
+    return filled(coerced(pruned(manifest, schema).manifest, schema), schema)
 
 
 def _events_from_core(event: Json) -> Json:

@@ -19,6 +19,7 @@ from trimtab.apiserver.requests import Address, WatchOptions
 from trimtab.apiserver.store import Change, ChangeType, Entry, Gone, Store
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Refused
+from trimtab.kube.schemas.inner import blank
 
 INITIAL_END = "k8s.io/initial-events-end"
 
@@ -64,7 +65,8 @@ def bookmark_object(event: Event, served: Served) -> bytes:
     metadata: dict[str, Any] = {"resourceVersion": str(event.revision)}
     if event.annotations:
         metadata["annotations"] = event.annotations
-    return msgspec.json.encode({"kind": served.kind, "apiVersion": served.api_version, "metadata": metadata})
+    head = {"kind": served.kind, "apiVersion": served.api_version, "metadata": metadata}
+    return msgspec.json.encode({**head, **blank(served.schema.model)})
 
 
 class Watch:

@@ -25,8 +25,8 @@ from trimtab.kube.gotext import quoted
 from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
-from trimtab.kube.schemas.creation import created, resets_status
-from trimtab.kube.schemas.defaults import defaulted
+from trimtab.kube.schemas.creation import created, resets_status, unclaimed
+from trimtab.kube.schemas.defaults import defaulted, filled
 
 Json = dict[str, Any]
 SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -36,12 +36,13 @@ def new_object(
     manifest: Json, served: Served, *, manager: str | None, versions: frozenset[str], uid: str, now: datetime
 ) -> Json:
     """A created object; without a manager the owners that it names are kept (it was applied)."""
-    filled = with_counter(defaulted(manifest, served.schema), None)
+    whole = with_counter(_completed(manifest, served, manager), None)
     if manager is not None:
         target = target_of(served, "", versions)
-        filled = with_first_owners(filled, target, manager=manager, now=now)
+        whole = {**whole, "metadata": unclaimed(whole["metadata"])}
+        whole = with_first_owners(whole, target, manager=manager, now=now)
     return created(
-        filled,
+        whole,
         served.schema,
         uid=uid,
         now=now,
@@ -61,14 +62,29 @@ def changed_object(
 ) -> Json:
     """What an update leaves; without a manager the owners that it names are kept (it was applied)."""
     served = address.served
-    new = with_counter(defaulted(_identified(manifest, live), served.schema), live)
+    new = with_counter(_completed(_identified(manifest, live), served, manager), live)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
+        new = _with_stated_owners(new, manifest)
         new = with_owners(live, new, target, manager=manager, now=now)
     new = _identified(new, live)
     if address.subresource == "status":
         return through_status(new, live, served)
     return _counted(through_main(new, live, address), live, served)
+
+
+def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
+    """The object with its defaults; what is applied to a custom resource keeps its nulls."""
+    if served.custom and manager is None:
+        return filled(manifest, served.schema)
+    return defaulted(manifest, served.schema)
+
+
+def _with_stated_owners(new: Json, manifest: Json) -> Json:
+    """The object with an empty list of owners where the request has one: that is a wish, not nothing."""
+    if manifest["metadata"].get("managedFields") != []:
+        return new
+    return {**new, "metadata": {**new["metadata"], "managedFields": []}}
 
 
 def _identified(manifest: Json, live: Json) -> Json:
@@ -98,12 +114,12 @@ def _counted(new: Json, live: Json, served: Served) -> Json:
 def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: bool = False) -> None:
     """Refuse a write that expects another version, or another object, than the live one."""
     served, metadata = address.served, manifest["metadata"]
-    version, uid = metadata.get("resourceVersion") or "", metadata.get("uid")
+    version = metadata.get("resourceVersion") or ""
     if version and not (version.isascii() and version.isdigit()):
         raise Refused(500, "", f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax")
-    if uid and uid != live["metadata"]["uid"] and not patch:
-        raise conflict(served.group, served.plural, address.name, _other_uid(uid, live, address))
-    if not version and not patch and strategy_of(served).needs_version:
+    if not patch:
+        check_uid(manifest, live, address)
+    if version in ("", "0") and not patch and strategy_of(served).needs_version:
         told = "Invalid value: 0: must be specified for an update"
         cause = Cause(reason="FieldValueInvalid", message=told, field="metadata.resourceVersion")
         raise invalid(served.group, served.plural, address.name, [cause])
@@ -111,10 +127,28 @@ def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: 
         raise modified(served.group, served.plural, address.name)
 
 
+def check_uid(manifest: Json, live: Json, address: Address) -> None:
+    """Refuse a replacement of another object of the same name."""
+    served, uid = address.served, manifest["metadata"].get("uid")
+    if uid and uid != live["metadata"]["uid"]:
+        raise conflict(served.group, served.plural, address.name, _other_uid(uid, live, address))
+
+
+def check_unborn(manifest: Json, address: Address) -> None:
+    """Refuse to apply to an object that is expected to exist, where none does."""
+    metadata = manifest.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else ""
+    if uid:
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(address.served.group, address.served.plural, address.name, why)
+
+
 def _other_uid(uid: str, live: Json, address: Address) -> str:
     served = address.served
-    folder = f"{served.group}/{served.plural}" if served.custom else served.plural
-    place = "/".join(part for part in ("/registry", folder, address.namespace, address.name) if part)
+    folder = f"{served.group}/{served.plural}" if served.custom else strategy_of(served).folder
+    place = "/".join(
+        part for part in ("/registry", folder or served.plural, address.namespace, address.name) if part
+    )
     told = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
     return (
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: {told}"

@@ -1,4 +1,31 @@
 """The engine: from desired and live state to a healthy cluster.
 
-Doers come from here; values and pure functions from their own modules.
+    engine = Engine(settings, credentials, manifests, units)
+
+`Engine` keeps units as their sources want them; `ClusterCache`, `Comparer`, `plan_sync` with `operate`, and
+`health_of` are its parts, each usable alone. Doers come from here; values and pure functions from their own
+modules: `units`, `operations`, `policy`, `events`, `rows`, `plan` and so on.
 """
+
+from trimtab.engine.cache import ClusterCache
+from trimtab.engine.clusters import GivenClusters
+from trimtab.engine.compare.comparer import Comparer
+from trimtab.engine.engine import Engine, NothingUnderWay
+from trimtab.engine.metrics import Metrics
+from trimtab.engine.operate import Control, operate
+from trimtab.engine.stores import FileStore, Keyring, MemoryStore, RecordStore
+
+__all__ = [
+    "ClusterCache",
+    "Comparer",
+    "Control",
+    "Engine",
+    "FileStore",
+    "GivenClusters",
+    "Keyring",
+    "MemoryStore",
+    "Metrics",
+    "NothingUnderWay",
+    "RecordStore",
+    "operate",
+]

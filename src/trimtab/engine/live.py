@@ -14,17 +14,19 @@ from trimtab.resources.manifests import Manifest
 
 
 class Owner(Struct, frozen=True, gc=False):
-    """One owner of an object; `uid` is empty where it is inferred by name."""
+    """One owner of an object: named by the object itself, or `inferred`; then its `uid` may be unknown."""
 
     uid: str
     key: ResourceKey
+    inferred: bool = False
 
 
 class Live(Struct, frozen=True, kw_only=True, gc=False):
     """What is kept of one object: identity and a few facts.
 
-    `digest` stands for the state that somebody decided: status, resourceVersion, managedFields and their like
-    are left out, so it is unmoved by status traffic. It is empty for objects whose manifest is not kept.
+    `digest` stands for the state that somebody decided: status, resourceVersion, the times of managedFields
+    and their like are left out, so it is unmoved by status traffic. It is empty for objects whose manifest is
+    not kept. Digests are opaque: equal ones mean equal objects, as read from one server.
     """
 
     key: ResourceKey
@@ -39,6 +41,11 @@ class Live(Struct, frozen=True, kw_only=True, gc=False):
     health: Health | None = None
     digest: bytes = b""
 
+    @property
+    def is_root(self) -> bool:
+        """Whether somebody claims it and nothing owns it: only such objects are compared and pruned."""
+        return self.mark is not None and not self.owners
+
 
 class Change(Struct, frozen=True):
     """What happened to one object: it came (no `before`), changed, or went (no `after`)."""
@@ -46,6 +53,22 @@ class Change(Struct, frozen=True):
     key: ResourceKey
     before: Live | None
     after: Live | None
+
+    @property
+    def is_status_traffic(self) -> bool:
+        """Whether nothing was decided: what somebody declared is as before, and so is the health.
+
+        The words of a health judgement may differ. Of objects whose manifest is not kept nothing is known to
+        be the same, so their changes are never mere traffic.
+        """
+        before, after = self.before, self.after
+        if before is None or after is None or not before.digest:
+            return False
+        return before.digest == after.digest and _status(before.health) is _status(after.health)
+
+
+def _status(health: Health | None) -> object:
+    return None if health is None else health.status
 
 
 class LiveView(Protocol):
@@ -55,7 +78,7 @@ class LiveView(Protocol):
         """The object, as far as it is known."""
 
     def manifest(self, key: ResourceKey) -> Manifest | None:
-        """The whole object, if it is kept: tracked roots and CRDs are."""
+        """The whole object, if it is kept: tracked roots and CRDs are, as long as memory allows."""
 
     def managed(self, mark: Mark) -> tuple[Live, ...]:
         """The roots that carry this mark, in the order of their keys."""

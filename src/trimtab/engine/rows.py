@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -14,13 +15,23 @@ from trimtab.resources.manifests import Manifest
 
 
 class Desired(Struct, frozen=True, kw_only=True):
-    """One object as Git wants it: normalised, in its namespace, marked, ready to be written."""
+    """One object as Git wants it: normalised, in its namespace, marked, ready to be written.
+
+    `digest` tells one content from another inside this process. It is not keyed, so that of a Secret is
+    neither shown nor stored.
+    """
 
     key: ResourceKey
     api_version: str
     manifest: Manifest
     digest: bytes
     where: str = ""
+    #: the object has no name but this beginning of one: its key is made up, and each write makes a new object
+    generate_name: str = ""
+
+    def __repr__(self) -> str:
+        # The manifest of a Secret must not end up in a log by way of a value that holds it.
+        return f"<desired {self.key}>"
 
 
 class Verdict(enum.Enum):
@@ -34,14 +45,21 @@ class Verdict(enum.Enum):
 class Difference(Struct, frozen=True, kw_only=True):
     """One field that is not as Git wants it, whose it is now, and the rule by which it counts.
 
-    The values of Secrets are stand-ins. `path` is a JSON pointer; `desired` or `live` is None when absent there.
+    The values of Secrets are stand-ins. `path` is a JSON pointer; a side that has no value is None.
     """
 
     path: str
     desired: Any
     live: Any
+    #: who owns the field in the live object; several are separated by commas, empty means nobody
     manager: str
+    #: why it counts: changed, absent, given up, reordered, other version, server
     rule: str
+
+    def __str__(self) -> str:
+        """In one line: what, how it is, how it should be, whose it is."""
+        owner = f", set by {self.manager}" if self.manager else ""
+        return f"{self.path}: {self.live!r} instead of {self.desired!r} ({self.rule}{owner})"
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -58,3 +76,16 @@ class Row(Struct, frozen=True, kw_only=True):
     claimed_by: Mark | None = None
     #: why this row can be neither judged nor written
     problem: str = ""
+    #: whether it makes its unit out of sync; an object may say of itself that it does no harm
+    taints: bool = True
+
+
+def verdict_of(rows: Iterable[Row]) -> Verdict:
+    """What the rows say of their unit: what cannot be told of one cannot be told of all."""
+    found = Verdict.SYNCED
+    for row in rows:
+        if row.verdict is Verdict.UNKNOWN:
+            return Verdict.UNKNOWN
+        if row.verdict is Verdict.OUT_OF_SYNC and row.taints:
+            found = Verdict.OUT_OF_SYNC
+    return found

@@ -135,13 +135,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Cluster(Protocol):
-    """One Kubernetes API."""
-
-    async def get(
-        self, resource: Resource, name: str, *, namespace: str = "", subresource: str = ""
-    ) -> KubeObject:
-        """Read one object, or its status or scale."""
+class Collections(Protocol):
+    """Reading whole kinds: all that following one takes."""
 
     def list(
         self,
@@ -167,6 +162,15 @@ class Cluster(Protocol):
 
         With `initial` the server first tells what exists, then sends a bookmark that says so.
         """
+
+
+class Cluster(Collections, Protocol):
+    """One Kubernetes API."""
+
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str = "", subresource: str = ""
+    ) -> KubeObject:
+        """Read one object, or its status or scale."""
 
     async def create(
         self,

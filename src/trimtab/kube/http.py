@@ -5,17 +5,17 @@ Each verb is a request value and the reading of its answer; how requests travel 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from trimtab.errors import InvalidSpec, Missing, TrimtabError
-from trimtab.kube import discovery
+from trimtab.errors import Missing, TrimtabError
+from trimtab.kube import calls, discovery
+from trimtab.kube.calls import Call
 from trimtab.kube.cluster import (
     EVERYTHING,
     FOR_REAL,
@@ -37,14 +37,13 @@ from trimtab.kube.discovery import Discovery, Resource, ServerVersion, group_ver
 from trimtab.kube.failures import unreachable
 from trimtab.kube.frames import Lines, event_from
 from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
-from trimtab.kube.transport import Answer, Request, Transport, connections
+from trimtab.kube.transport import Answer, Transport, connections
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from trimtab.kube.auth import Access
 
-_APPLY = "application/apply-patch+yaml"
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
@@ -70,11 +69,7 @@ class HttpCluster:
         self, resource: Resource, name: str, *, namespace: str = "", subresource: str = ""
     ) -> KubeObject:
         """Read one object, or its status or scale."""
-        request = Request(
-            subject=_subject("get", resource, namespace, name, subresource),
-            path=_object_path(resource, namespace, name, subresource),
-            repeatable=True,
-        )
+        request = calls.get(resource, name, namespace=namespace, subresource=subresource)
         return self._object(resource, request, await self._transport.exchange(request))
 
     async def list(
@@ -88,20 +83,16 @@ class HttpCluster:
     ) -> AsyncGenerator[Page]:
         """Read a collection page by page; only the page at hand is in memory."""
         size = self._settings.page_size if page_size is None else page_size
-        query = {**_selecting(select), **({"limit": str(size)} if size else {})}
-        following: Mapping[str, str] = _as_of(as_of)
+        following = ""
         while True:
-            request = Request(
-                subject=_subject("list", resource, namespace),
-                path=resource.path(namespace),
-                query={**query, **following},
-                repeatable=True,
+            request = calls.page(
+                resource, namespace=namespace, select=select, as_of=as_of, size=size, following=following
             )
             page = self._page(resource, request, await self._transport.exchange(request))
             yield page
             if not page.continue_token:
                 return
-            following = {"continue": page.continue_token}
+            following = page.continue_token
 
     @asynccontextmanager
     async def watch(
@@ -114,16 +105,12 @@ class HttpCluster:
         initial: bool = False,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Hear of changes after a resource version, until the block or the server ends the watch."""
-        request = Request(
-            subject=_subject("watch", resource, namespace),
-            path=resource.path(namespace),
-            query=_watching(since, select, initial=initial),
-        )
+        request = calls.watch(resource, since=since, namespace=namespace, select=select, initial=initial)
         async with self._transport.stream(request) as chunks:
             yield self._events(resource, request, chunks)
 
     async def _events(
-        self, resource: Resource, request: Request, chunks: AsyncIterator[bytes]
+        self, resource: Resource, request: Call, chunks: AsyncIterator[bytes]
     ) -> AsyncIterator[WatchEvent]:
         """The events in the bytes of a watch; an event cut short was never told."""
         lines = Lines(self._settings.answer_limit)
@@ -147,9 +134,10 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Make a new object, or what an object's subresource makes: a binding, an eviction, a token."""
-        subject = _subject("create", resource, namespace, name or _name_in(body), subresource)
-        path = resource.path(namespace, name, subresource)
-        return await self._written(resource, _write_request(subject, "POST", path, resource, body, write))
+        call = calls.create(
+            resource, body, namespace=namespace, name=name, subresource=subresource, write=write
+        )
+        return await self._written(resource, call)
 
     async def update(
         self,
@@ -162,9 +150,8 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
-        subject = _subject("update", resource, namespace, name, subresource)
-        path = _object_path(resource, namespace, name, subresource)
-        return await self._written(resource, _write_request(subject, "PUT", path, resource, body, write))
+        call = calls.update(resource, name, body, namespace=namespace, subresource=subresource, write=write)
+        return await self._written(resource, call)
 
     async def patch(
         self,
@@ -178,10 +165,10 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Change parts of an object."""
-        subject = _subject("patch", resource, namespace, name, subresource)
-        path = _object_path(resource, namespace, name, subresource)
-        request = _write_request(subject, "PATCH", path, resource, body, write)
-        return await self._written(resource, replace(request, content_type=how.value))
+        call = calls.patch(
+            resource, name, body, how=how, namespace=namespace, subresource=subresource, write=write
+        )
+        return await self._written(resource, call)
 
     async def apply(
         self,
@@ -195,26 +182,18 @@ class HttpCluster:
         write: Write = FOR_REAL,
     ) -> Written:
         """Declare the fields this manager wants; the same declaration twice does no more than once."""
-        subject = _subject("apply", resource, namespace, name, subresource)
-        path = _object_path(resource, namespace, name, subresource)
-        request = _write_request(subject, "PATCH", path, resource, body, write)
-        query = {**request.query, **({"force": "true"} if force else {})}
-        return await self._written(
-            resource, replace(request, content_type=_APPLY, query=query, repeatable=True)
+        call = calls.apply(
+            resource, name, body, namespace=namespace, subresource=subresource, force=force, write=write
         )
+        return await self._written(resource, call)
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", how: Deletion = PLAINLY
     ) -> KubeObject | None:
         """Delete an object; the answer is the object while something keeps it, None once it is gone."""
-        request = Request(
-            subject=_subject("delete", resource, namespace, name),
-            path=_object_path(resource, namespace, name),
-            method="DELETE",
-            body=msgspec.json.encode(_delete_options(how)),
-        )
+        request = calls.delete(resource, name, namespace=namespace, how=how)
         left = self._object(resource, request, await self._transport.exchange(request))
-        return None if left.kind == "Status" else left
+        return self._sound(request.subject, calls.left_by, left)
 
     async def delete_all(
         self,
@@ -226,13 +205,7 @@ class HttpCluster:
     ) -> None:
         """Delete a selection of one collection."""
         await self._transport.exchange(
-            Request(
-                subject=_subject("delete all", resource, namespace),
-                path=resource.path(namespace),
-                method="DELETE",
-                query=_selecting(select),
-                body=msgspec.json.encode(_delete_options(how)),
-            )
+            calls.delete_all(resource, namespace=namespace, select=select, how=how)
         )
 
     async def discover(self) -> Discovery:
@@ -279,13 +252,7 @@ class HttpCluster:
 
     async def may(self, question: Question) -> Verdict:
         """Ask whether we have a right, without using it."""
-        request = Request(
-            subject=f"ask whether we may {question.verb} {question.resource.full_kind}",
-            path="/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-            method="POST",
-            body=msgspec.json.encode(_review(question)),
-            repeatable=True,
-        )
+        request = calls.review(question)
         answer = await self._transport.exchange(request)
         return self._sound(request.subject, _answered_review.decode, answer.body).status
 
@@ -293,24 +260,24 @@ class HttpCluster:
         self, subject: str, path: str, *, query: Mapping[str, str] = {}, accept: str = "application/json"
     ) -> Answer:
         return await self._transport.exchange(
-            Request(subject=subject, path=path, query=query, accept=accept, repeatable=True)
+            Call(subject=subject, path=path, query=query, accept=accept, repeatable=True)
         )
 
-    async def _written(self, resource: Resource, request: Request) -> Written:
+    async def _written(self, resource: Resource, request: Call) -> Written:
         answer = await self._transport.exchange(request)
         return Written(object=self._object(resource, request, answer), warnings=answer.warnings)
 
-    def _object(self, resource: Resource, request: Request, answer: Answer) -> KubeObject:
+    def _object(self, resource: Resource, request: Call, answer: Answer) -> KubeObject:
         return self._sound(
             request.subject, object_from, answer.body, api_version=resource.api_version, kind=resource.kind
         )
 
-    def _page(self, resource: Resource, request: Request, answer: Answer) -> Page:
+    def _page(self, resource: Resource, request: Call, answer: Answer) -> Page:
         return self._sound(
             request.subject, page_from, answer.body, api_version=resource.api_version, kind=resource.kind
         )
 
-    def _event(self, resource: Resource, request: Request, line: bytes) -> WatchEvent:
+    def _event(self, resource: Resource, request: Call, line: bytes) -> WatchEvent:
         event = self._sound(
             request.subject,
             event_from,
@@ -347,147 +314,3 @@ class _AnsweredReview(Struct, frozen=True):
 _version = msgspec.json.Decoder(ServerVersion)
 _schema_index = msgspec.json.Decoder(_SchemaIndex)
 _answered_review = msgspec.json.Decoder(_AnsweredReview)
-
-
-def _subject(
-    verb: str, resource: Resource, namespace: str = "", name: str = "", subresource: str = ""
-) -> str:
-    """`apply Deployment.apps shop/web`, `get Deployment.apps shop/web scale`, `list Pod in shop`."""
-    kind = resource.full_kind
-    if not name:
-        return f"{verb} {kind} in {namespace}" if namespace else f"{verb} {kind}"
-    path = f"{namespace}/{name}" if namespace else name
-    return f"{verb} {kind} {path} {subresource}".rstrip()
-
-
-def _object_path(resource: Resource, namespace: str, name: str, subresource: str = "") -> str:
-    """The path of one object: without a name it would be the whole collection, and deleting it a massacre."""
-    if not name:
-        raise InvalidSpec(f"a {resource.full_kind}", "its name is empty", "Name the object.")
-    return resource.path(namespace, name, subresource)
-
-
-def _selecting(select: Selection) -> dict[str, str]:
-    pairs = {"labelSelector": select.labels, "fieldSelector": select.fields}
-    return {name: value for name, value in pairs.items() if value}
-
-
-def _as_of(as_of: AsOf) -> dict[str, str]:
-    version = {"resourceVersion": as_of.resource_version} if as_of.resource_version else {}
-    return {**version, **({"resourceVersionMatch": as_of.match.value} if as_of.match else {})}
-
-
-def _watching(since: str, select: Selection, *, initial: bool) -> dict[str, str]:
-    query = {**_selecting(select), "watch": "true", "allowWatchBookmarks": "true"}
-    if since:
-        query["resourceVersion"] = since
-    if initial:
-        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-    return query
-
-
-def _write_request(
-    subject: str, method: str, path: str, resource: Resource, body: PatchBody, write: Write
-) -> Request:
-    """A request that writes this body in the name of its manager."""
-    return Request(
-        subject=subject,
-        path=path,
-        method=method,
-        query=_writing(write),
-        body=_encoded(body),
-        secrets=_secrets_in(subject, resource, body),
-    )
-
-
-def _writing(write: Write) -> dict[str, str]:
-    query = {"fieldManager": write.manager, "fieldValidation": write.validation.value}
-    return {**query, **({"dryRun": "All"} if write.dry_run else {})}
-
-
-def _delete_options(how: Deletion) -> dict[str, Any]:
-    preconditions = {
-        name: value
-        for name, value in (("uid", how.uid), ("resourceVersion", how.resource_version))
-        if value is not None  # an empty one is one that never holds, not none
-    }
-    options = {
-        "preconditions": preconditions or None,
-        "propagationPolicy": how.propagation.value if how.propagation else None,
-        "gracePeriodSeconds": how.grace_seconds,
-        "dryRun": ["All"] if how.dry_run else None,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    return {"apiVersion": "v1", "kind": "DeleteOptions", **given}
-
-
-def _review(question: Question) -> dict[str, Any]:
-    asked = {
-        "verb": question.verb,
-        "group": question.resource.group,
-        "version": question.resource.version,
-        "resource": question.resource.plural,
-        "namespace": question.namespace,
-        "name": question.name,
-        "subresource": question.subresource,
-    }
-    return {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
-    }
-
-
-def _encoded(body: PatchBody) -> bytes:
-    return body if isinstance(body, bytes) else msgspec.json.encode(body)
-
-
-def _decoded(body: PatchBody) -> Any:
-    """A body as JSON values, for our own messages only; None when it is none: the server will say so."""
-    if not isinstance(body, bytes):
-        return body
-    try:
-        return msgspec.json.decode(body)
-    except UNREADABLE:
-        return None
-
-
-def _name_in(body: Body) -> str:
-    """The name that a new object asks for."""
-    match _decoded(body):
-        case {"metadata": {"name": str(name)}} | {"metadata": {"generateName": str(name)}}:
-            return name
-        case _:
-            return ""
-
-
-def _secrets_in(subject: str, resource: Resource, body: PatchBody) -> tuple[str, ...] | None:
-    """The values sent for a Secret: whatever the server says about it must not repeat them."""
-    if resource.kind != "Secret" or resource.group:
-        return None
-    match _decoded(body):
-        case list() as operations:
-            return tuple(_values(operations))
-        case dict() as manifest:
-            metadata = manifest.get("metadata")
-            annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-            return tuple(_values([manifest.get("data"), manifest.get("stringData"), annotations]))
-        case _:
-            reason = "what was to be sent is not JSON, so its values could not be kept out of messages"
-            raise InvalidSpec(subject, reason, "Send the Secret as JSON.")
-
-
-def _values(value: Any) -> Iterator[str]:
-    match value:
-        case bool():
-            return
-        case str() | int() | float():
-            yield str(value)
-        case dict():
-            for each in value.values():
-                yield from _values(each)
-        case list():
-            for each in value:
-                yield from _values(each)
-        case _:
-            return

@@ -10,7 +10,7 @@ import asyncio
 import io
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -20,6 +20,7 @@ from msgspec import Struct
 from yarl import URL
 
 from trimtab.errors import Retry, Throttled, TrimtabError
+from trimtab.kube.calls import AGENT, Call
 from trimtab.kube.failures import Unauthenticated, failure, status_from, unreachable, without_secrets
 from trimtab.tasks.backoff import Backoff, pause
 from trimtab.tasks.chance import draw
@@ -32,33 +33,11 @@ if TYPE_CHECKING:
     from trimtab.settings import ClusterSettings
     from trimtab.tasks.clock import Clock
 
-_AGENT = "trimtab"
 _UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
 _LARGEST_PIECE = 1 << 20
 _T = TypeVar("_T")
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    """What to send, and how to speak of it.
-
-    `repeatable` says that sending it twice does no more than sending it once; `secrets` are the values that
-    a Secret is sent with, None for other kinds: they are struck out of whatever the server says about it.
-    """
-
-    subject: str
-    path: str
-    method: str = "GET"
-    query: Mapping[str, str] = {}
-    body: bytes | None = None
-    content_type: str = "application/json"
-    accept: str = "application/json"
-    repeatable: bool = False
-    secrets: tuple[str, ...] | None = None
-
-    def __repr__(self) -> str:
-        return f"<{self.method} {self.path}>"  # whoever prints a request does not print what it carries
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -85,7 +64,7 @@ def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(
             total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
         ),
-        headers={"User-Agent": _AGENT, **({} if settings.compression else _UNCOMPRESSED)},
+        headers={"User-Agent": AGENT, **({} if settings.compression else _UNCOMPRESSED)},
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
         middlewares=(_sent_once,),
@@ -150,13 +129,13 @@ class Transport:
         """The address spoken to."""
         return self._access.server
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: Call) -> Answer:
         """Send a request and read the whole answer, all tries within one deadline."""
         failures: list[TrimtabError] = []
         return await self._in_time(request, lambda: self._persist(request, failures), failures)
 
     async def _in_time(
-        self, request: Request, ask: Callable[[], Awaitable[_T]], failures: Sequence[TrimtabError] = ()
+        self, request: Call, ask: Callable[[], Awaitable[_T]], failures: Sequence[TrimtabError] = ()
     ) -> _T:
         """The answer, if it comes before the deadline; else the last failure, or that there was none."""
         await self._access.headers()  # a credential plugin has a deadline of its own; its answer is kept
@@ -171,7 +150,7 @@ class Transport:
                 request.subject, self.server, f"gave no answer within {deadline:g} s"
             ) from timeout
 
-    async def _persist(self, request: Request, failures: list[TrimtabError]) -> Answer:
+    async def _persist(self, request: Call, failures: list[TrimtabError]) -> Answer:
         """Try until it works, is refused for good, or the tries are used up."""
         while True:
             try:
@@ -186,7 +165,7 @@ class Transport:
                 wait = pause(error, failures=tries, backoff=_BACKOFF, chance=draw())
             await self._clock.sleep(wait)
 
-    async def _attempt(self, request: Request) -> Answer:
+    async def _attempt(self, request: Call) -> Answer:
         async with await self._opened(self._requests, request) as response:
             body = await self._whole(request, response, self._settings.answer_limit)
             warned = warnings_in(response.headers.getall("Warning", []))
@@ -195,7 +174,7 @@ class Transport:
             )
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: Call) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
         silence = self._settings.watch_silence.total_seconds()
         async with await self._in_time(
@@ -207,7 +186,7 @@ class Transport:
                 _abandon(response)
 
     async def _opened(
-        self, session: aiohttp.ClientSession, request: Request, *, silence: float | None = None
+        self, session: aiohttp.ClientSession, request: Call, *, silence: float | None = None
     ) -> aiohttp.ClientResponse:
         """The response to the request, if it is a success; refused credentials are renewed once."""
         headers = await self._headers(request)
@@ -221,7 +200,7 @@ class Transport:
     async def _admitted(
         self,
         session: aiohttp.ClientSession,
-        request: Request,
+        request: Call,
         headers: CIMultiDict[str],
         silence: float | None,
     ) -> aiohttp.ClientResponse:
@@ -235,7 +214,7 @@ class Transport:
     async def _sent(
         self,
         session: aiohttp.ClientSession,
-        request: Request,
+        request: Call,
         headers: CIMultiDict[str],
         silence: float | None,
     ) -> aiohttp.ClientResponse:
@@ -261,21 +240,23 @@ class Transport:
         # Raised outside the except block: the context would bring back what was taken out.
         raise unreachable(request.subject, self.server, _what_happened(failed)) from failed
 
-    async def _headers(self, request: Request) -> CIMultiDict[str]:
+    async def _headers(self, request: Call) -> CIMultiDict[str]:
         headers = await self._access.headers()
         headers["Accept"] = request.accept
+        if not self._access.compression:
+            headers.update(_UNCOMPRESSED)
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         return headers
 
-    async def _refusal(self, request: Request, response: aiohttp.ClientResponse) -> TrimtabError:
+    async def _refusal(self, request: Call, response: aiohttp.ClientResponse) -> TrimtabError:
         body = await self._whole(request, response, _LONGEST_REFUSAL)
         status = status_from(response.status, body, request.secrets)
         return failure(
             request.subject, status, retry_after=seconds_in(response.headers.get("Retry-After", ""))
         )
 
-    async def _whole(self, request: Request, response: aiohttp.ClientResponse, limit: int) -> bytes:
+    async def _whole(self, request: Call, response: aiohttp.ClientResponse, limit: int) -> bytes:
         """The whole body, refused once it grows past the limit."""
         chunks, size = [], 0
         async for chunk in self._chunks(request, response):
@@ -286,7 +267,7 @@ class Transport:
             chunks.append(chunk)
         return b"".join(chunks)
 
-    async def _chunks(self, request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _chunks(self, request: Call, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         """The body as it comes; a cut is told in our words."""
         try:
             async for chunk in response.content.iter_any():

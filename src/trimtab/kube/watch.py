@@ -14,7 +14,7 @@ from contextlib import aclosing
 from datetime import timedelta
 
 from trimtab.errors import Unavailable
-from trimtab.kube.cluster import EVERYTHING, Cluster, Selection
+from trimtab.kube.cluster import EVERYTHING, Collections, Selection
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import Expired
 from trimtab.kube.picture import FellBack, Interrupted, Listing, News, Picture, Resumed, Seen
@@ -28,7 +28,7 @@ _SHORTEST_ROUND = 1.0
 
 
 async def follow(
-    cluster: Cluster,
+    cluster: Collections,
     resource: Resource,
     *,
     namespace: str = "",
@@ -72,7 +72,7 @@ async def follow(
 
 
 async def _followed(
-    cluster: Cluster,
+    cluster: Collections,
     resource: Resource,
     namespace: str,
     select: Selection,
@@ -98,7 +98,7 @@ async def _followed(
 
 
 async def _listed(
-    cluster: Cluster, resource: Resource, namespace: str, select: Selection, picture: Picture
+    cluster: Collections, resource: Resource, namespace: str, select: Selection, picture: Picture
 ) -> AsyncGenerator[News]:
     """Read everything; pages that expire under our hands are begun again, the last time as one."""
     for page_size in (None, None, 0):

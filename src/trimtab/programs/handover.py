@@ -4,9 +4,10 @@ Pure. The launcher is executed alone and imports nothing of Trimtab, so it spell
 `tests/programs/test_launch.py` holds the two together.
 
 Order: fields ended by NUL: owner's pid, namespaces, network, cpu, memory, file size, open files, processes,
-folder, path, number of arguments, the arguments, then NAME=VALUE for the environment. Empty means: not set.
+view, folder, path, number of arguments, the arguments, then NAME=VALUE for the environment. Empty means: not
+set.
 Report: lines of words: `wall NAME`, `failed STAGE ERRNO`, `stopped LIMIT USED`, `ended CODE`,
-`used SECONDS BYTES`.
+`used SECONDS BYTES`, `launcher PID`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ Namespaces = Literal["auto", "never"]
 Stage = Literal["namespaces", "folder", "limits", "program"]
 
 GO_SHARE = 0.9
+#: the entry of a program's header that names what loads its libraries
+_INTERPRETER = 3
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -38,6 +41,8 @@ class Order(Struct, frozen=True, kw_only=True):
     folder: str
     limits: Limits
     namespaces: Namespaces
+    #: the only folder that the program shall see, besides itself; empty: all that its user may see
+    view: str = ""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -62,13 +67,20 @@ def order_of(
     folder: str,
     limits: Limits,
     namespaces: Namespaces,
+    view: str = "",
 ) -> Order:
     """The order for one run; Go programs are told of the memory limit, so that they collect in time."""
     words = {**environment}
     if limits.memory is not None:
         words.setdefault("GOMEMLIMIT", str(int(limits.memory * GO_SHARE)))
     order = Order(
-        argv=tuple(argv), path=path, environment=words, folder=folder, limits=limits, namespaces=namespaces
+        argv=tuple(argv),
+        path=path,
+        environment=words,
+        folder=folder,
+        limits=limits,
+        namespaces=namespaces,
+        view=view,
     )
     _refuse_unspeakable(order)
     return order
@@ -76,7 +88,7 @@ def order_of(
 
 def _refuse_unspeakable(order: Order) -> None:
     subject = order.path or "program"
-    if any("\0" in word for word in (*order.argv, order.path, order.folder)):
+    if any("\0" in word for word in (*order.argv, order.path, order.folder, order.view)):
         raise InvalidSpec(subject, "an argument holds a NUL character", "Remove it.")
     for name, value in order.environment.items():
         if not name or "=" in name or "\0" in name or "\0" in value:
@@ -93,6 +105,7 @@ def written(order: Order, owner: int) -> bytes:
         "1" if order.namespaces == "auto" else "0",
         "1" if limits.network else "0",
         *("" if number is None else str(number) for number in numbers),
+        order.view,
         order.folder,
         order.path,
         str(len(order.argv)),
@@ -100,6 +113,20 @@ def written(order: Order, owner: int) -> bytes:
         *(f"{name}={value}" for name, value in order.environment.items()),
     ]
     return "".join(f"{field}\0" for field in fields).encode("utf-8", "surrogateescape")
+
+
+def with_folder(order: Order, folder: str) -> Order:
+    """The order, to be carried out in another folder."""
+    return msgspec.structs.replace(order, folder=folder)
+
+
+def launcher_in(report: bytes) -> int:
+    """The pid of the launcher that writes a report; 0 if it has not said it."""
+    for line in report.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0] == b"launcher" and words[1].isdigit():
+            return int(words[1])
+    return 0
 
 
 def report_of(text: bytes) -> Report:
@@ -133,3 +160,18 @@ def _number(word: str) -> float:
     except ValueError:
         return 0.0
     return value if math.isfinite(value) else 0.0
+
+
+def is_static(head: bytes) -> bool:
+    """Does a program with this beginning load no libraries? Scripts do not count: their interpreter may."""
+    if head[:6] != b"\x7fELF\x02\x01":  # 64 bits, little end first: the machines we know
+        return False
+    start, size, count = (_whole(head[at:to]) for at, to in ((32, 40), (54, 56), (56, 58)))
+    end = start + size * count
+    if not size or not count or end > len(head):
+        return False
+    return all(_whole(head[at : at + 4]) != _INTERPRETER for at in range(start, end, size))
+
+
+def _whole(number: bytes) -> int:
+    return int.from_bytes(number, "little")

@@ -2,7 +2,8 @@
 
 Executed as a script by an isolated interpreter (`python -I -S launch.py CONTROL ORDER REPORT`, three open
 files); it imports nothing of Trimtab and little of the standard library, because every run pays for it.
-`trimtab.programs.handover` says what is in the order and in the report.
+`trimtab.programs.handover` says what is in the order and in the report. `launch.py serve SOCKET` waits for
+orders and forks a launcher for each, which spares every run the start of an interpreter.
 
     owner ── this launcher ── init (pid 1 of a PID namespace) ── the program ── its children
              watches, ends     reaps; its death ends all below
@@ -32,10 +33,12 @@ PATIENCE = 5000
 SLACK = 32
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 0x20
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 AF_INET, SOCK_DGRAM, SIOCSIFFLAGS, IFF_UP = 2, 2, 0x8914, 1
-SIGKILL, SIGPIPE, SIGSTOP, SIGXFSZ = 9, 13, 19, 25
+SIGKILL, SIGPIPE, SIGCHLD, SIGSTOP, SIGXFSZ = 9, 13, 17, 19, 25
+SIG_IGN = 1
 CAPABILITY_VERSION = 0x20080522
 
 LIBC = ctypes.CDLL(None)
@@ -59,12 +62,14 @@ class Order:
         self.memory, self.file_size, self.open_files, self.processes = (
             int(field) if field else None for field in fields[4:8]
         )
-        self.folder, self.path = fields[8:10]
-        end = 11 + int(fields[10])
-        self.argv = fields[11:end]
+        self.view, self.folder, self.path = fields[8:11]
+        end = 12 + int(fields[11])
+        self.argv = fields[12:end]
         self.environment = dict(field.split(b"=", 1) for field in fields[end:])
         #: set by `enclose`: whether this tree has a user namespace to itself
         self.own_user = False
+        #: set by `be_init`: whether what is mounted is seen by nobody else
+        self.own_mounts = False
 
 
 class Report:
@@ -88,13 +93,50 @@ class Usage:
 
 
 def main() -> None:
-    """Carry out one order."""
-    control, order_file, report_file = map(int, sys.argv[1:4])
+    """Carry out one order, or wait for many."""
+    if sys.argv[1] == "serve":
+        serve(int(sys.argv[2]))
+    else:
+        carry_out(*map(int, sys.argv[1:4]))
+
+
+def serve(channel_file: int) -> None:
+    """Fork a launcher for each order that comes, until the owner hangs up.
+
+    Each message is one byte with seven open files: control, order, report, a pipe that ends with the
+    launcher, and the three standard streams.
+    """
+    import socket
+
+    channel = socket.socket(fileno=channel_file)
+    channel.set_inheritable(False)
+    LIBC.signal(SIGCHLD, SIG_IGN)  # nobody waits for a launcher; the end of its pipe tells the owner
+    while True:
+        word, files, _, _ = socket.recv_fds(channel, 1, 7)
+        if not word:
+            os._exit(0)
+        if len(files) == 7 and os.fork() == 0:
+            channel.close()
+            os.setsid()
+            LIBC.signal(SIGCHLD, None)
+            *ours, alive, stdin, stdout, stderr = files
+            os.set_inheritable(alive, False)
+            for stream, file in enumerate((stdin, stdout, stderr)):
+                os.dup2(file, stream)
+                os.close(file)
+            carry_out(*ours)
+        for file in files:
+            os.close(file)
+
+
+def carry_out(control: int, order_file: int, report_file: int) -> None:
+    """Carry out one order, and end."""
     for file in (control, order_file, report_file):
         os.set_inheritable(file, False)
-    with open(order_file, "rb") as text:  # noqa: PTH123 - an open file has no path
+    with open(order_file, "rb") as text:
         order = Order(text.read())
     report = Report(report_file)
+    report.say("launcher", os.getpid())
     enclosed = order.namespaces and enclose(order, report)
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     if stat(os.getpid()):
@@ -161,7 +203,8 @@ def raise_loopback() -> None:
 def be_init(order: Order, report: Report) -> None:
     """As pid 1: start the program, reap whatever is orphaned, and end with the program."""
     LIBC.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
-    if own_proc():
+    order.own_mounts = own_mounts()
+    if order.own_mounts and own_proc():
         report.say("wall", "own_proc")
         if cap_pids(order):
             report.say("wall", "process_limit")
@@ -178,10 +221,57 @@ def be_init(order: Order, report: Report) -> None:
             os._exit(0)
 
 
+def own_mounts() -> bool:
+    """Mount what nobody else sees."""
+    if LIBC.unshare(CLONE_NEWNS) != 0:
+        return False
+    return bool(LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0)
+
+
+def narrow_view(order: Order) -> bool:
+    """Let the program see one folder and itself, under the names that both have outside.
+
+    A root of its own is mounted inside that folder, both are mounted into it, and it becomes the root.
+    Whoever has no capability does not get out of it.
+    """
+    root = order.view + b"/.root"
+    try:
+        if not made_folder(root):
+            return False
+        if LIBC.mount(b"tmpfs", root, b"tmpfs", MS_NOSUID | MS_NODEV, b"size=64k,mode=755") != 0:
+            return False
+        os.makedirs(root + order.view, 0o755)  # noqa: PTH103 - pathlib costs every launch its import
+        if not bound(order.view, root):
+            return False
+        if order.path:
+            os.makedirs(root + order.path.rpartition(b"/")[0], 0o755, exist_ok=True)  # noqa: PTH103 - the same
+            os.close(os.open(root + order.path, os.O_CREAT | os.O_WRONLY, 0o755))
+            if not bound(order.path, root):
+                return False
+        LIBC.mount(None, root, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
+        os.chroot(root)
+        os.chdir(order.view)
+    except OSError:
+        return False
+    return True
+
+
+def made_folder(path: bytes) -> bool:
+    """Make a folder, or find one that an earlier run has made; a link is none."""
+    try:
+        os.mkdir(path, 0o700)  # noqa: PTH102 - pathlib costs every launch its import
+    except FileExistsError:
+        return os.lstat(path).st_mode & 0o170000 == 0o040000
+    return True
+
+
+def bound(path: bytes, root: bytes) -> bool:
+    """Show a file or a folder under its own name below another root."""
+    return bool(LIBC.mount(path, root + path, None, MS_BIND, None) == 0)
+
+
 def own_proc() -> bool:
     """Show the program its own tree only; refused where parts of the outer /proc are masked."""
-    if LIBC.unshare(CLONE_NEWNS) != 0 or LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) != 0:
-        return False
     flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
     return bool(LIBC.mount(b"proc", b"/proc", b"proc", flags, None) == 0)
 
@@ -211,6 +301,8 @@ def become(order: Order, report: Report) -> None:
         os.setsid()
         limit_resources(order, report)
         offer_to_oom_killer()
+        if order.view and order.own_mounts and narrow_view(order):
+            report.say("wall", "files")
         forgo_privileges(report)
         stage = "folder"
         if order.folder:

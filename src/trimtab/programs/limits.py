@@ -48,6 +48,8 @@ class Walls(Struct, frozen=True, kw_only=True):
     pid_namespace: bool = False
     #: its /proc shows its own tree only
     own_proc: bool = False
+    #: it sees no files but those of the folder it was given, and itself
+    files: bool = False
     #: the kernel itself refuses processes far beyond the limit (otherwise they are only counted and stopped)
     process_limit: bool = False
     #: the namespaces were made without any privilege, inside a user namespace

@@ -12,7 +12,7 @@ import errno
 import os
 import shutil
 import signal
-import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -22,10 +22,10 @@ from msgspec import structs
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, TrimtabError, Unavailable
 from trimtab.programs import handover
 from trimtab.programs.handover import Namespaces, Order, Report
+from trimtab.programs.launching import Launcher, Launches, Start, spawned
 from trimtab.programs.limits import Finished, Limit, Limits, Walls, program_stopped
 from trimtab.tasks.clock import Clock, SystemClock
 
-LAUNCHER = Path(__file__).with_name("launch.py")
 #: seconds that a launcher which was told to stop may take before it is killed itself
 GRACE = 10.0
 BLOCK = 65536
@@ -42,6 +42,8 @@ async def run(
     environment: Mapping[str, str] = _NOTHING,
     cwd: Path | None = None,
     stdin: bytes = b"",
+    view: Path | None = None,
+    launches: Launches | None = None,
     clock: Clock = _CLOCK,
     namespaces: Namespaces = "auto",
 ) -> Finished:
@@ -49,34 +51,49 @@ async def run(
 
     The program sees only the `environment` given (and GOMEMLIMIT, if memory is limited and the caller sets
     none). A bare name is looked up in the given environment's PATH. `cwd=None` is the caller's own folder.
+    `view` is the only folder it sees, where the machine and the program allow: a program that needs files of
+    its own, such as libraries, sees everything. `launches` makes starting cheap for who runs many.
     """
     if not argv:
         raise InvalidSpec("program", "no program is named", "Give at least its path.")
+    path = _located(argv[0], environment)
     order = handover.order_of(
         argv,
-        path=_located(argv[0], environment),
+        path=path,
         environment=environment,
         folder=str(cwd or ""),
         limits=limits,
         namespaces=namespaces,
+        view=_seen(view, path),
     )
-    return await _carried_out(order, stdin, clock)
+    return await _carried_out(order, stdin, clock, launches)
 
 
 async def walls(*, namespaces: Namespaces = "auto") -> Walls:
     """Which walls this machine allows us, found out by raising them around nothing."""
-    nothing = handover.order_of(
-        (), path="", environment=_NOTHING, folder="", limits=_LIMITS, namespaces=namespaces
+    with tempfile.TemporaryDirectory(prefix="trimtab-view-") as view:
+        order = _order_for_nothing(view, namespaces)
+        return (await _carried_out(order, b"", _CLOCK, None)).walls
+
+
+def _order_for_nothing(view: str, namespaces: Namespaces) -> Order:
+    return handover.order_of(
+        (),
+        path="",
+        environment=_NOTHING,
+        folder="",
+        limits=_LIMITS,
+        namespaces=namespaces,
+        view=os.path.realpath(view),
     )
-    return (await _carried_out(nothing, b"", _CLOCK)).walls
 
 
-async def _carried_out(order: Order, stdin: bytes, clock: Clock) -> Finished:
+async def _carried_out(order: Order, stdin: bytes, clock: Clock, launches: Launches | None) -> Finished:
     """The outcome of an order; where namespaces exist but cannot be used, it is tried again without."""
     started = clock.monotonic()
-    attempt = await _attempt(order, stdin, clock)
+    attempt = await _attempt(order, stdin, clock, launches)
     if attempt.report.failed and attempt.report.failed[0] == "namespaces":
-        attempt = await _attempt(structs.replace(order, namespaces="never"), stdin, clock)
+        attempt = await _attempt(structs.replace(order, namespaces="never"), stdin, clock, launches)
     return _conclusion(order, attempt, elapsed=clock.monotonic() - started)
 
 
@@ -98,10 +115,24 @@ def on_path(name: str, path: str) -> Path | None:
     return Path(found) if found else None
 
 
+def _seen(view: Path | None, program: str) -> str:
+    """The folder to which a program's view can be narrowed; empty for one that needs more than itself."""
+    return os.path.realpath(view) if view is not None and _stands_alone(program) else ""
+
+
+def _stands_alone(path: str) -> bool:
+    """Whether a program needs no file but itself: a static one."""
+    try:
+        with Path(path).open("rb") as file:
+            return handover.is_static(file.read(4096))
+    except OSError:
+        return False  # whoever cannot read it need not know
+
+
 class _Attempt:
     """One launcher at work, what was read from it, and the owner's reason to stop it, if any."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: int) -> None:
+    def __init__(self, process: Launcher, control: int) -> None:
         self.process = process
         self.stopped: tuple[Limit, float] | None = None
         self.stdout = bytearray()
@@ -127,14 +158,16 @@ class _Attempt:
         await self._told.wait()
         await clock.sleep(GRACE)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            if self.process.pid > 1:
+                os.killpg(self.process.pid, signal.SIGKILL)
 
 
-async def _attempt(order: Order, stdin: bytes, clock: Clock) -> _Attempt:
+async def _attempt(order: Order, stdin: bytes, clock: Clock, launches: Launches | None) -> _Attempt:
     """Start a launcher, see it to its end, and read its report."""
     report = os.memfd_create("report")
     try:
-        async with _launcher(order, report, clock, with_stdin=bool(stdin)) as attempt:
+        start = launches.start if launches is not None else spawned
+        async with _launcher(order, report, clock, start, with_stdin=bool(stdin)) as attempt:
             await _attended(attempt, order.limits, stdin, clock)
         attempt.report = handover.report_of(os.pread(report, BLOCK, 0))
         return attempt
@@ -143,16 +176,17 @@ async def _attempt(order: Order, stdin: bytes, clock: Clock) -> _Attempt:
 
 
 @contextlib.asynccontextmanager
-async def _launcher(order: Order, report: int, clock: Clock, *, with_stdin: bool) -> AsyncIterator[_Attempt]:
+async def _launcher(
+    order: Order, report: int, clock: Clock, start: Start, *, with_stdin: bool
+) -> AsyncIterator[_Attempt]:
     """A running launcher; leaving the block, in whatever way, ends it and everything below it."""
     with contextlib.ExitStack() as files:
         text = os.memfd_create("order")
         files.callback(os.close, text)
-        os.pwrite(text, handover.written(order, os.getpid()), 0)
         listen, control = os.pipe()
         files.callback(os.close, control)
         try:
-            process = await _spawned((listen, text, report), with_stdin=with_stdin)
+            process = await start(order, (listen, text, report), with_stdin=with_stdin)
         except OSError as error:
             reason = f"could not be started: {error.strerror}"
             raise Unavailable(_subject(order), reason, "Free processes, memory or open files.") from error
@@ -166,21 +200,8 @@ async def _launcher(order: Order, report: int, clock: Clock, *, with_stdin: bool
             finally:
                 attempt.tell()
                 await process.wait()
+                process.close()
                 insisting.cancel()
-
-
-async def _spawned(files: tuple[int, int, int], *, with_stdin: bool) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-I", "-S", str(LAUNCHER)),
-        *map(str, files),
-        stdin=asyncio.subprocess.PIPE if with_stdin else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={},
-        start_new_session=True,
-        pass_fds=files,
-    )
 
 
 async def _attended(attempt: _Attempt, limits: Limits, stdin: bytes, clock: Clock) -> None:

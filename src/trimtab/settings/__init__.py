@@ -72,6 +72,49 @@ class ProgramsSettings(Struct, frozen=True, kw_only=True):
     processes: Count | None = 256
 
 
+class CacheSettings(Struct, frozen=True, kw_only=True):
+    """How the engine keeps up with the state of a cluster."""
+
+    #: pages of lists asked for at once; watches do not count
+    lists_at_once: Count = 16
+    #: a list whose page takes longer than this stops counting, so that slow kinds hold up no others
+    list_patience: timedelta = timedelta(seconds=5)
+    #: bytes that one cluster's cache may take by its own account; beyond that whole manifests are given up,
+    #: the longest unread first, and read again when needed
+    memory: Size | None = 2 << 30
+    #: wait this long after a kind was declared or withdrawn, so that many of them cost as much as one
+    settle: timedelta = timedelta(milliseconds=200)
+    #: ask again for kinds that we had no right to read
+    retry_refused: timedelta = timedelta(minutes=5)
+    #: ask which kinds there are, beside hearing of those that come and go
+    discover_every: timedelta = timedelta(minutes=10)
+    #: read a kind anew this often, should an event ever have been lost; the watch goes on in any case
+    relist_every: timedelta = timedelta(hours=12)
+
+
+class EngineSettings(Struct, frozen=True, kw_only=True):
+    """How the engine looks after units."""
+
+    #: whose units these are: part of every mark, so that two installations never touch each other's objects
+    installation: str = "trimtab"
+    #: ask for manifests this often although nothing was told; 0 leaves it to requests
+    refresh_every: timedelta = timedelta(minutes=3)
+    #: a unit whose manifests cannot be had keeps its last verdict for this long
+    error_grace: timedelta = timedelta(minutes=3)
+    #: changes of live objects are gathered for this long before their unit is compared
+    settle: timedelta = timedelta(milliseconds=200)
+    #: and for this long while a sync of the unit is under way
+    settle_while_syncing: timedelta = timedelta(seconds=2)
+    #: how long our own writes may take to be told by the cluster before a unit is judged without them
+    hear_writes_within: timedelta = timedelta(seconds=10)
+    #: desired objects kept in memory between looks, over all units; the rest is rendered again when needed
+    kept_objects: Count = 100_000
+    #: writes of one sync under way at once
+    writes_at_once: Count = 32
+    #: a sync may take this long, all its attempts together; null: without end
+    sync_timeout: timedelta | None = None
+
+
 class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     """How Git repositories are reached, mirrored and asked for news."""
 
@@ -118,9 +161,41 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     no_proxy: str = ""
 
 
+class RenderingSettings(Struct, frozen=True, kw_only=True):
+    """How manifests are made of sources, and how the results are kept."""
+
+    #: folder for results, sealed and compressed; several processes may share it
+    cache: str = "~/.cache/trimtab/renders"
+    #: file with the key that results are sealed with, made when it is missing; keep it apart from the cache
+    key: str = "~/.local/state/trimtab/render.key"
+    #: bytes of results that are kept; what was not used for longest goes first
+    cache_size: Size = 1 << 30
+    #: folder in which programs get private folders for one run
+    folders: str = "~/.cache/trimtab/private"
+    #: renders under way at once
+    concurrency: Count = 3
+    #: files that one render may be made of
+    source_files: Count = 10_000
+    #: bytes that one render may be made of
+    source_size: Size = 256 << 20
+    #: addresses that remote bases may begin with, such as https://github.com/kubernetes-sigs; none unless set
+    remotes: tuple[str, ...] = ()
+
+
+class AppsSettings(Struct, frozen=True, kw_only=True):
+    """How the command line keeps apps."""
+
+    #: namespace of the records of apps, made when the first app is synced
+    namespace: str = "trimtab-system"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
     cluster: ClusterSettings = ClusterSettings()
     programs: ProgramsSettings = ProgramsSettings()
+    cache: CacheSettings = CacheSettings()
+    engine: EngineSettings = EngineSettings()
     repositories: RepositoriesSettings = RepositoriesSettings()
+    rendering: RenderingSettings = RenderingSettings()
+    apps: AppsSettings = AppsSettings()

@@ -6,8 +6,22 @@
 Doers come from here; values and pure functions from their own modules.
 """
 
+from trimtab.sources.folders import FolderTree
 from trimtab.sources.gittree import GitTree, MountedTree, tree_of
+from trimtab.sources.origins import FolderOrigin, RevisionOrigin
 from trimtab.sources.reaching import Gate
+from trimtab.sources.render import Renderer, Request
 from trimtab.sources.repositories import Repositories
 
-__all__ = ["Gate", "GitTree", "MountedTree", "Repositories", "tree_of"]
+__all__ = [
+    "FolderOrigin",
+    "FolderTree",
+    "Gate",
+    "GitTree",
+    "MountedTree",
+    "Renderer",
+    "Repositories",
+    "Request",
+    "RevisionOrigin",
+    "tree_of",
+]

@@ -1,7 +1,7 @@
-"""Trees: the files of one revision, read without a checkout. Pure but for the reading that implementations do.
+"""Trees: the files of one revision, read without a checkout. Pure but for the reading of implementations.
 
-Paths are relative to the tree's root, written with `/`, never beginning with one and never holding `.` or `..`;
-the root itself is the empty path. Links are entries of their own and are never followed here.
+Paths are relative to the tree's root, written with `/`, never beginning with one and never holding `.` or
+`..`; the root itself is the empty path. Links are entries of their own and are never followed here.
 """
 
 from __future__ import annotations

@@ -39,6 +39,10 @@ class OpenApiShape:
         return ANYTHING if self.node.get("x-kubernetes-preserve-unknown-fields") else None
 
     @property
+    def open(self) -> bool:
+        return bool(self.node.get("x-kubernetes-preserve-unknown-fields"))
+
+    @property
     def element(self) -> Shape | None:
         return OpenApiShape(self.node["items"], self.types) if "items" in self.node else None
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml import MAX_DEPTH, Document, Limits, documents, load
+from trimtab.resources.yaml import MAX_DEPTH, Document, Forgiven, Limits, Twin, documents, forgiven, load
 
 
 def refusal(text: bytes | str, limits: Limits | None = None) -> str:
@@ -235,3 +235,20 @@ def test_fragments_of_yaml_are_read_or_refused_and_nothing_else(text: str) -> No
 
 def test_the_c_parser_is_there() -> None:
     assert pyyaml.__with_libyaml__
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a: 1\nb: 2\n", Forgiven({"a": 1, "b": 2})),
+        ("a: 1\na: 2\n---\nb: 1\n", Forgiven({"a": 2}, (Twin(2, "a"),))),
+        ("m: {k: 1,\n k: 2, k: 3}\n", Forgiven({"m": {"k": 3}}, (Twin(2, "k"), Twin(2, "k")))),
+        ('{"a": 1,\n "a": {"b": 1}}', Forgiven({"a": {"b": 1}}, (Twin(2, "a"),))),
+        ("a: &x {k: 1}\nb: {<<: *x, k: 2}\n", Forgiven({"a": {"k": 1}, "b": {"k": 2}})),
+        ("", Forgiven(None)),
+    ],
+)
+def test_a_server_lets_the_last_of_equal_keys_win_and_says_which_stood_twice(
+    text: str, read: Forgiven
+) -> None:
+    assert forgiven(text, "body") == read

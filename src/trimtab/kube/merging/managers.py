@@ -5,6 +5,7 @@ Pure values. Who gains and who loses fields by a request is decided in `apply`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -142,7 +143,12 @@ def is_reset(managed: Any) -> bool:
 
 def written(owners: Owners) -> list[dict[str, Any]]:
     """The owners as `managedFields`, in the API server's order."""
-    return [entry.to_json() for entry in sorted(owners.values(), key=_place)]
+    return lines_of(owners.values())
+
+
+def lines_of(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Entries as `managedFields`, in the API server's order; two may be about the same owner."""
+    return [entry.to_json() for entry in sorted(entries, key=_place)]
 
 
 def _place(entry: Entry) -> tuple[str, ...]:

@@ -35,6 +35,10 @@ class Shape(Protocol):
         """The fields that the schema names; not the keys of a map, nor preserved unknown fields."""
 
     @property
+    def open(self) -> bool:
+        """Whether fields that nobody declared may be applied, here and beneath."""
+
+    @property
     def element(self) -> Shape | None:
         """The shape of an array's elements."""
 
@@ -89,6 +93,11 @@ class Anything(Struct, frozen=True):
     def properties(self) -> Mapping[str, Any]:
         """No field has a name."""
         return {}
+
+    @property
+    def open(self) -> bool:
+        """No field needs to be declared."""
+        return True
 
     @property
     def element(self) -> Shape | None:

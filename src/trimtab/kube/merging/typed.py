@@ -103,8 +103,8 @@ def _kinds(left: Any, right: Any, shape: Shape) -> tuple[Kind, ...]:
 
 
 def _child(shape: Shape, name: str) -> Shape | None:
-    """The shape of a field; an object of which no field is known may hold anything."""
-    return shape.child(name) or (None if shape.properties else ANYTHING)
+    """The shape of a field; where nothing is declared, or it is open, anything may stand."""
+    return shape.child(name) or (ANYTHING if shape.open or not shape.properties else None)
 
 
 def _field_shape(shape: Shape, name: str) -> Shape:
@@ -193,7 +193,7 @@ def _list_problems(value: Any, shape: Shape, *, duplicates: bool, where: str) ->
     seen: set[str] = set()
     for index, each in enumerate(value):
         try:
-            element = f"i:{index}" if _is_atomic(shape) else element_of(each, shape)
+            element = f"i:{index}" if shape.list_type == "atomic" else element_of(each, shape)
         except Unkeyed as exc:
             yield Problem(where, f"element {index}: {exc}")
             return

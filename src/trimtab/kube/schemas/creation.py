@@ -11,14 +11,14 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.kube.quantity import parse_quantity
-from trimtab.kube.schemas.defaults import defaulted
+from trimtab.kube.schemas.defaults import defaulted, filled
 from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.times import seconds_text
 
 Json = dict[str, Any]
 UID_LABEL = "batch.kubernetes.io/controller-uid"
 SERVER_SET = frozenset(
-    {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}
+    {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 )
 
 
@@ -31,17 +31,24 @@ def created(
     resets_status: bool = True,
     counts_generation: bool = True,
 ) -> Json:
-    """The object that a create of `manifest` leaves, with this uid at this time."""
+    """The object that a create of `manifest` leaves, with this uid at this time.
+
+    A custom resource is expected to be read already: its nulls are judged by whoever validates it.
+    """
     sent = {name: value for name, value in manifest.items() if name != "status" or not resets_status}
-    metadata = {
-        name: value for name, value in (manifest.get("metadata") or {}).items() if name not in SERVER_SET
-    }
+    metadata = unclaimed(manifest.get("metadata") or {})
     metadata |= {"uid": uid, "creationTimestamp": seconds_text(now)}
     if counts_generation:
         metadata["generation"] = 1
-    kept = defaulted({**sent, "metadata": metadata}, schema)
+    whole = {**sent, "metadata": metadata}
+    kept = defaulted(whole, schema) if schema.model else filled(whole, schema)
     prepare = PREPARED.get(schema.model)
     return prepare(kept) if prepare is not None else kept
+
+
+def unclaimed(metadata: Mapping[str, Any]) -> Json:
+    """Metadata of a new object without what only the server may say of it."""
+    return {name: value for name, value in metadata.items() if name not in SERVER_SET}
 
 
 def resets_status(kind: str, *, has_status_subresource: bool) -> bool:

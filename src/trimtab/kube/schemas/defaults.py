@@ -22,31 +22,42 @@ from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIM
 from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
 
 RESOURCE_LIST = "v1.ResourceList"  # amounts of resources, which the server keeps to thousandths
+#: maps that may not be empty: they are kept if they are, since the refusal shows them
+SHOWN_EMPTY: Mapping[str, tuple[str, ...]] = {"io.k8s.api.core.v1.PersistentVolumeSpec": ("capacity",)}
 EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 def defaulted(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """The manifest as the server would keep it; the given one is left as it is."""
     if schema.model:
-        return _struct(manifest, schema)
-    whole = {name: value for name, value in manifest.items() if name != "metadata"}
-    filled = _custom(whole, schema)
-    meta = schema.child("metadata")
-    if "metadata" in manifest and meta is not None:
-        filled["metadata"] = _value(manifest["metadata"], meta)
-    return {name: filled[name] for name in (*manifest, *filled) if name in filled}
+        return _struct(_without_holes(manifest, schema), schema)
+    return filled(coerced(manifest, schema), schema)
 
 
 # -- built-in kinds --------------------------------------------------------------------------------------
 
 
+def _without_holes(value: Any, schema: Schema | None) -> Any:
+    """The value with empty structs for nulls in lists of structs, as it is read: rules look deep into it."""
+    if schema is None or schema.preserves_unknown:
+        return value
+    if isinstance(value, dict):
+        return {name: _without_holes(each, schema.child(name)) for name, each in value.items()}
+    element = schema.element
+    if not isinstance(value, list) or element is None or element.type != "object":
+        return value
+    whole: dict[str, Any] | None = {} if element.values is None else None
+    return [_without_holes(whole if each is None else each, element) for each in value]
+
+
 def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """One struct: read, defaulted, written."""
-    off = SWITCHED_OFF.get(schema.model, ())
+    off, shown = SWITCHED_OFF.get(schema.model, ()), SHOWN_EMPTY.get(schema.model, ())
     read = {
         name: value
         for name, value in given.items()
-        if name not in off and not means_nothing(value, schema.child(name))
+        if name not in off
+        and (not means_nothing(value, schema.child(name)) or (value == {} and name in shown))
     }
     rule = RULES.get(schema.model)
     if rule is not None:
@@ -137,36 +148,68 @@ def _amount(value: Any) -> Any:
 # -- custom resources ------------------------------------------------------------------------------------
 
 
-def _custom(value: Any, schema: Schema | None) -> Any:
-    """A value of a custom resource with the defaults of its schema."""
+def coerced(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """A custom resource as the server reads it: nulls that mean nothing dropped, metadata as it is kept.
+
+    Unknown fields are expected to be gone; no default is filled in.
+    """
+    read: dict[str, Any] = _without_nulls(_without_metadata(manifest), schema)
+    meta = schema.child("metadata")
+    if "metadata" in manifest and meta is not None:
+        read["metadata"] = _value(manifest["metadata"], meta)
+    return {name: read[name] for name in manifest if name in read}
+
+
+def filled(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """A custom resource with the defaults of its schema, and nothing else changed."""
+    given: dict[str, Any] = _filled(_without_metadata(manifest), schema)
+    metadata = {"metadata": manifest["metadata"]} if "metadata" in manifest else {}
+    return {**given, **metadata}
+
+
+def _without_metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in manifest.items() if name != "metadata"}
+
+
+def _declared(schema: Schema | None, name: str) -> Schema | None:
+    """The node of a field that the definition itself declares."""
+    if schema is None:
+        return None
+    return schema.child(name) if name in schema.properties else schema.values
+
+
+def _without_nulls(value: Any, schema: Schema | None) -> Any:
+    """A value without nulls where none is allowed and nothing stands in for it, as if they were not given."""
+    if isinstance(value, list):
+        element = schema.element if schema is not None else None
+        return [_without_nulls(each, element) for each in value]
+    if not isinstance(value, dict):
+        return value
+    left = {}
+    for name, each in value.items():
+        field = _declared(schema, name)
+        if each is None and field is not None and not field.nullable and field.default is None:
+            continue
+        if name == "metadata" and schema is not None and schema.embedded and isinstance(each, dict):
+            left[name] = _value(each, schema.child(name))
+        else:
+            left[name] = _without_nulls(each, field)
+    return left
+
+
+def _filled(value: Any, schema: Schema | None) -> Any:
+    """A value with the defaults of its schema, also in place of nulls that may not be."""
     if schema is None:
         return copy.deepcopy(value)
-    if isinstance(value, dict):
-        return _custom_object(value, schema)
     if isinstance(value, list):
-        return [_custom(_instead_of_null(each, schema.element), schema.element) for each in value]
-    return value
-
-
-def _custom_object(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    filled = {
-        name: _instead_of_null(each, schema.child(name))
-        for name, each in value.items()
-        if not _is_dropped_null(each, schema, name)
-    }
+        return [_filled(_instead_of_null(each, schema.element), schema.element) for each in value]
+    if not isinstance(value, dict):
+        return value
+    given = {name: _instead_of_null(each, _declared(schema, name)) for name, each in value.items()}
     for name, field in schema.fields():
-        if name not in filled and field.default is not None and field.go is None:
-            filled[name] = field.default
-    return {name: _custom(each, schema.child(name)) for name, each in filled.items()}
-
-
-def _is_dropped_null(value: Any, schema: Schema, name: str) -> bool:
-    """A null where none is allowed and nothing stands in for it is as good as not given."""
-    if value is not None:
-        return False
-    field = schema.child(name)
-    known = field is not None and (name in schema.properties or schema.values is field)
-    return known and field is not None and not field.nullable and field.default is None
+        if name not in given and field.default is not None and field.go is None:
+            given[name] = field.default
+    return {name: _filled(each, _declared(schema, name)) for name, each in given.items()}
 
 
 def _instead_of_null(value: Any, schema: Schema | None) -> Any:

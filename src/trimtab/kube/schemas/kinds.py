@@ -101,14 +101,15 @@ class Kinds(Struct, frozen=True, kw_only=True, dict=True):
 @cache
 def built_in() -> Kinds:
     """The built-in kinds of the Kubernetes version that this package knows."""
-    return msgspec.json.decode(_unpacked("kinds.json.z"), type=Kinds)
+    return msgspec.json.decode(unpacked("kinds.json.z"), type=Kinds)
 
 
 @cache
 def descriptions() -> Mapping[str, Mapping[str, str]]:
     """What each type (under the empty name) and its fields are for, in the server's words."""
-    return msgspec.json.decode(_unpacked("descriptions.json.z"), type=dict[str, dict[str, str]])
+    return msgspec.json.decode(unpacked("descriptions.json.z"), type=dict[str, dict[str, str]])
 
 
-def _unpacked(name: str) -> bytes:
+def unpacked(name: str) -> bytes:
+    """A file of the data beside this module."""
     return zlib.decompress((DATA / name).read_bytes())

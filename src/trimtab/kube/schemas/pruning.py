@@ -34,6 +34,11 @@ def pruned(manifest: Mapping[str, Any], schema: Schema) -> Pruned:
     return Pruned(manifest=left, dropped=tuple(dropped if schema.model else sorted(dropped, key=_in_order)))
 
 
+def pruned_value(value: Any, schema: Schema) -> Any:
+    """A value anywhere in an object without the fields that its schema does not have."""
+    return _value(value, schema, "", [])
+
+
 def _in_order(path: str) -> tuple[int, str]:
     """Of custom kinds the server tells its own metadata first and that of embedded objects last."""
     return 0 if path.startswith("metadata.") else 2 if ".metadata." in path else 1, path

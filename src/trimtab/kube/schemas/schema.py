@@ -18,12 +18,13 @@ INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
 MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
+RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 # Built-in types that hold whatever they are given.
 OPAQUE = frozenset(
     {
         "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
         "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
-        "io.k8s.apimachinery.pkg.runtime.RawExtension",
+        RAW_EXTENSION,
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray",
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool",
@@ -69,12 +70,20 @@ class Schema:
         "merge_strategies",
         "model",
         "nullable",
+        "open",
         "preserves_unknown",
         "properties",
         "type",
     )
 
-    def __init__(self, raw: Mapping[str, Any], types: Types | None = None, *, model: str = "") -> None:
+    def __init__(
+        self,
+        raw: Mapping[str, Any],
+        types: Types | None = None,
+        *,
+        model: str = "",
+        within_open: bool = False,
+    ) -> None:
         """A node from OpenAPI; `types` holds what its references name."""
         reference = _reference(raw)
         self._types: Types = types if types is not None else {}
@@ -86,6 +95,8 @@ class Schema:
         self._key_defaults: Mapping[str, Any] | None = None
         self._present: tuple[tuple[str, Schema], ...] | None = None
         self._read(self._raw)
+        #: whether fields that nobody declared may be applied; what is beneath an open node is open, too
+        self.open: bool = self.preserves_unknown or (within_open and not reference)
 
     def _read(self, raw: Mapping[str, Any]) -> None:
         self.int_or_string = raw.get("x-kubernetes-int-or-string", False) or self.model == INT_OR_STRING
@@ -96,7 +107,7 @@ class Schema:
         self.preserves_unknown: bool = _preserves_unknown(raw, self.model)
         self.list_type: str = raw.get("x-kubernetes-list-type", "atomic")
         self.list_keys: tuple[str, ...] = tuple(raw.get("x-kubernetes-list-map-keys", ()))
-        self.atomic: bool = raw.get("x-kubernetes-map-type") == "atomic"
+        self.atomic: bool = raw.get("x-kubernetes-map-type") == "atomic" or self.model == RAW_EXTENSION
         self.merge_key: str = raw.get("x-kubernetes-patch-merge-key", "")
         strategies = raw.get("x-kubernetes-patch-strategy", "")
         self.merge_strategies: frozenset[str] = frozenset(strategies.split(",")) if strategies else NOTHING
@@ -120,7 +131,7 @@ class Schema:
     def _child(self, name: str) -> Schema | None:
         raw = self.properties.get(name)
         if raw is not None:
-            return Schema(raw, self._types)
+            return Schema(raw, self._types, within_open=self.open)
         if self.embedded and name in ("apiVersion", "kind", "metadata"):
             return Schema(TYPE_META.get(name) or {"$ref": OBJECT_META}, self._types)
         if self.values is not None:
@@ -131,7 +142,7 @@ class Schema:
     def element(self) -> Schema | None:
         """The node of an array's elements."""
         if self._element is None and "items" in self._raw:
-            self._element = Schema(self._raw["items"], self._types)
+            self._element = Schema(self._raw["items"], self._types, within_open=self.open)
         return self._element
 
     @property
@@ -140,7 +151,7 @@ class Schema:
         if self._values is None:
             raw = self._raw.get("additionalProperties")
             if isinstance(raw, Mapping):
-                self._values = Schema(raw, self._types)
+                self._values = Schema(raw, self._types, within_open=self.open)
             elif raw is True:
                 self._values = ANYTHING
         return self._values
@@ -219,7 +230,8 @@ class Schema:
 
 def crd_schema(declared: Mapping[str, Any], types: Types) -> Schema:
     """The root node of a CRD version's `openAPIV3Schema`; `types` are the built-in ones, for metadata."""
-    properties = {**declared.get("properties", {}), **TYPE_META, "metadata": {"$ref": OBJECT_META}}
+    own = {**TYPE_META, "metadata": {"allOf": [{"$ref": OBJECT_META}]}}
+    properties = {**(declared.get("properties") or {}), **own}
     return Schema({**declared, "type": "object", "properties": properties}, types)
 
 

@@ -29,7 +29,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml.documents import Limits, refusal
+from trimtab.resources.yaml.documents import Limits, Twin, refusal
 from trimtab.resources.yaml.scalars import MAX_INT, Scalar, as_json, is_timestamp, key_text, meaning
 
 _TAG: Final = "tag:yaml.org,2002:"
@@ -73,8 +73,10 @@ class _Anchored:
 class Builder:
     """Builds the documents of one text, one after the other, within one budget."""
 
-    def __init__(self, source: str, limits: Limits) -> None:
+    def __init__(self, source: str, limits: Limits, twins: list[Twin] | None = None) -> None:
+        """Keys that are set twice are refused, unless there is a list in which they are to be noted."""
         self._source = source
+        self._twins = twins
         self._limits = limits
         self._aliased = 0
         self._lines_before = 0
@@ -251,9 +253,14 @@ class Builder:
         if key is None:
             raise self._refusal(event, "this cannot be a key", "Use text as the key, in quotes if need be")
         if key in frame.value and key not in frame.merged:
-            raise self._refusal(event, f"the key {key!r} is set twice in one map", "Remove one of the two")
+            self._set_twice(event, key)
         frame.merged.discard(key)
         return key
+
+    def _set_twice(self, event: Any, key: str) -> None:
+        if self._twins is None:
+            raise self._refusal(event, f"the key {key!r} is set twice in one map", "Remove one of the two")
+        self._twins.append(Twin(event.start_mark.line + 1 + self._lines_before, key))
 
     def _merge(self, frame: _Frame, event: Any, value: Any) -> None:
         """As Kubernetes merges: in the order written, so `<<` also overrides keys that stand before it."""

@@ -41,6 +41,20 @@ class Document(Struct, frozen=True, kw_only=True):
         return f"{self.source}, document {self.index + 1}, line {self.line}"
 
 
+class Twin(Struct, frozen=True):
+    """A key that stands a second time in one map, and the line on which it does, from 1."""
+
+    line: int
+    key: str
+
+
+class Forgiven(Struct, frozen=True):
+    """A value as a server reads it that lets the last of equal keys win, and the keys that stood twice."""
+
+    value: Any
+    twins: tuple[Twin, ...] = ()
+
+
 def refusal(source: str, line: int, column: int, reason: str, remedy: str) -> InvalidSpec:
     """An error that points at a place; lines and columns count from 1."""
     return InvalidSpec(f"{source}, line {line}, column {column}", reason, remedy)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from trimtab.errors import InvalidSpec
 from trimtab.resources.yaml.builder import Builder
-from trimtab.resources.yaml.documents import DEFAULT_LIMITS, Document, Limits, refusal
+from trimtab.resources.yaml.documents import DEFAULT_LIMITS, Document, Forgiven, Limits, Twin, refusal
 from trimtab.resources.yaml.scalars import as_json
 
 _SEPARATOR: Final = re.compile(rb"^---([^\n]*)\n?", re.MULTILINE)
@@ -41,6 +41,14 @@ def load(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -> Any
     return found[0].value if found else None
 
 
+def forgiven(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -> Forgiven:
+    """The first document as the API server reads it: of two equal keys in one map the last one counts."""
+    twins: list[Twin] = []
+    values = _values(_decoded(text, source, limits), source, limits, twins)
+    value = next((value for value, _ in values), None)
+    return Forgiven(value, tuple(twins))
+
+
 def _decoded(text: bytes | str, source: str, limits: Limits) -> str:
     """The text with Unix line ends; refused when it is too long or not UTF-8."""
     if len(text) > limits.size:
@@ -55,14 +63,16 @@ def _decoded(text: bytes | str, source: str, limits: Limits) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _values(text: str, source: str, limits: Limits) -> Iterator[tuple[Any, int]]:
+def _values(
+    text: str, source: str, limits: Limits, twins: list[Twin] | None = None
+) -> Iterator[tuple[Any, int]]:
     end = 0
     if text.lstrip().startswith("{"):
         for value, line, after in _json_values(text, source, limits):
             end = after
             if value is not None:
                 yield value, line
-    yield from _yaml_values(text, end, source, limits)
+    yield from _yaml_values(text, end, source, limits, twins)
 
 
 def _json_values(text: str, source: str, limits: Limits) -> Iterator[tuple[Any, int, int]]:
@@ -158,8 +168,10 @@ def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _yaml_values(text: str, start: int, source: str, limits: Limits) -> Iterator[tuple[Any, int]]:
-    builder = Builder(source, limits)
+def _yaml_values(
+    text: str, start: int, source: str, limits: Limits, twins: list[Twin] | None
+) -> Iterator[tuple[Any, int]]:
+    builder = Builder(source, limits, twins)
     try:
         raw = text[start:].encode()
     except UnicodeEncodeError as exc:

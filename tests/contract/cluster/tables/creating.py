@@ -266,6 +266,15 @@ MISTAKES: dict[str, tuple[Resource, Any]] = {
         CONFIG_MAPS,
         b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1"},"data":{"l":"2"}}',
     ),
+    "a list given twice": (
+        DEPLOYMENTS,
+        (
+            b'{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":2,'
+            b'"replicas":null,"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":'
+            b'{"app":"a"}},"spec":{"containers":[{"name":"web","image":"x:1","tty":true},{"name":"b"}],'
+            b'"containers":[{"name":"web","image":"y:1","image":null}]}}}}'
+        ),
+    ),
     "a duplicate field of a custom object": (
         GADGETS,
         (

@@ -282,6 +282,37 @@ INVALID: dict[str, tuple[Resource, dict[str, Any]]] = {
         INGRESSES,
         named(INGRESSES, "a", spec={"rules": [{"host": "*.*", "http": {"paths": PATHS}}]}),
     ),
+    "addresses that some read otherwise": (
+        PODS,
+        pod(
+            "a",
+            dnsPolicy="None",
+            dnsConfig={"nameservers": ["010.0.0.1", "1.2.3.4", "::1", "x"], "options": [{}]},
+            hostAliases=[{"ip": "::ffff:10.0.0.1"}, {"ip": "1.2.3.256"}],
+        ),
+    ),
+    "no name server": (PODS, pod("a", dnsPolicy="None")),
+    "networks that some read otherwise": (
+        NETWORK_POLICIES,
+        named(
+            NETWORK_POLICIES,
+            "a",
+            spec={
+                "podSelector": {},
+                "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.2.3/16"]}}]}],
+                "egress": [
+                    {
+                        "to": [
+                            {"ipBlock": {"cidr": "::ffff:10.0.0.0/104"}},
+                            {"ipBlock": {"cidr": "010.0.0.0/8"}},
+                            {"ipBlock": {"cidr": "10.0.0.0/08"}},
+                            {"ipBlock": {"cidr": "10.0.0.0"}},
+                        ]
+                    }
+                ],
+            },
+        ),
+    ),
     "an ingress's path type": (
         INGRESSES,
         named(INGRESSES, "a", spec={"rules": [{"http": {"paths": [{"path": "/", "backend": {}}]}}]}),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    Shown,
     each_invalid,
     entries,
     invalid,

@@ -6,16 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from trimtab.kube.schemas.inner import inner
 from trimtab.kube.schemas.schedules import BadSchedule, parse_schedule
 from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero
 from trimtab.kube.schemas.validation.pods import pod_template
-from trimtab.kube.schemas.validation.selectors import label_selector, selects
+from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
 from trimtab.kube.schemas.validation.workloads import MISMATCH
 
 Json = Mapping[str, Any]
-UID_LABEL = "batch.kubernetes.io/controller-uid"
+#: the labels by which a Job knows its pods, and the metadata that they say, in the server's order
+OWN_LABELS = {
+    "controller-uid": "uid",
+    "job-name": "name",
+    "batch.kubernetes.io/controller-uid": "uid",
+    "batch.kubernetes.io/job-name": "name",
+}
 COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 
 
@@ -39,11 +46,20 @@ def _selecting_spec(spec: Json) -> Causes:
 
 def _own_selector(manifest: Json) -> Causes:
     """Unless a selector of one's own was asked for, it is made from the Job's uid alone."""
-    spec, uid = part(manifest, "spec"), part(manifest, "metadata").get("uid")
-    if spec.get("manualSelector"):
+    spec, metadata = part(manifest, "spec"), part(manifest, "metadata")
+    selector = spec.get("selector")
+    if spec.get("manualSelector") or selector is None:
         return
-    if spec.get("selector") != {"matchLabels": {UID_LABEL: uid}}:
-        yield invalid("spec.selector", spec.get("selector"), "`selector` not auto-generated")
+    expected = {label: metadata.get(source, "") for label, source in OWN_LABELS.items()}
+    carried = part(part(spec, "template"), "metadata").get("labels") or {}
+    for label, value in expected.items():
+        path, told = f"spec.template.metadata.labels[{label}]", f"must be '{value}'"
+        if label not in carried:
+            yield required(path, told)
+        elif carried[label] != value:
+            yield invalid(path, carried, told)
+    if is_usable(selector) and not selects(selector, expected):
+        yield invalid("spec.selector", selector, "`selector` not auto-generated")
 
 
 def _job_spec(spec: Json, path: str) -> Causes:
@@ -75,18 +91,36 @@ def job_update(new: Json, old: Json) -> Causes:
     yield from job(new)
     spec, before = part(new, "spec"), part(old, "spec")
     yield from _selecting_spec(spec)  # the server looks twice, and so says everything twice
-    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    for name in (
-        "completions",
-        "selector",
-        "template",
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-    ):
-        free = (name == "completions" and elastic) or (name == "template" and before.get("suspend"))
+    yield from _completions(spec, before)
+    for name in FIXED:
+        free = name == "template" and before.get("suspend")
         if spec.get(name) != before.get(name) and not free:
-            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
+            held = inner(spec.get(name), "PodTemplateSpec") if name == "template" else spec.get(name)
+            yield invalid(f"spec.{name}", held, IMMUTABLE)
+
+
+#: what no update may change, in the server's order
+FIXED = (
+    "selector",
+    "template",
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
+
+
+def _completions(spec: Json, before: Json) -> Causes:
+    """The number of completions stays, but for indexed Jobs that change their parallelism with it."""
+    wanted = spec.get("completions")
+    if wanted == before.get("completions"):
+        return
+    if spec.get("completionMode") != "Indexed":
+        yield invalid("spec.completions", wanted, IMMUTABLE)
+    elif wanted is not None and wanted != spec.get("parallelism"):
+        told = "can only be modified in tandem with spec.parallelism"
+        yield invalid("spec.completions", wanted, told)
 
 
 # -- schedules -------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from trimtab.kube.gotext import Shown, html_safe
+
 # The order in which the server writes the fields of the few types that it shows in messages.
 _ORDER = {
     name: place
@@ -42,10 +44,6 @@ class Cause(Struct, frozen=True):
 
 
 Causes: TypeAlias = Iterator[Cause]
-
-
-class Shown(dict[str, Any]):
-    """A value of one of the server's own types, shown in the order it was written in."""
 
 
 def required(field: str, detail: str = "") -> Cause:
@@ -117,7 +115,7 @@ def shown(value: Any) -> str:
     """A value as messages show it: strings quoted, everything else as JSON."""
     if isinstance(value, str):
         return quoted(value)
-    return _escaped(json.dumps(_ordered(value), separators=(",", ":"), ensure_ascii=False))
+    return html_safe(json.dumps(_ordered(value), separators=(",", ":"), ensure_ascii=False))
 
 
 def quoted(text: str) -> str:
@@ -145,11 +143,6 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_ordered(each) for each in value]
     return value
-
-
-def _escaped(text: str) -> str:
-    """JSON as Go writes it, safe inside HTML."""
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def refusal(kind: str, group: str, name: str, causes: Sequence[Cause]) -> str:

@@ -7,10 +7,10 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    Shown,
     duplicate,
     each_invalid,
     entries,

@@ -15,13 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from trimtab.kube.merging.typed import same
 from trimtab.kube.patterns import is_found
 from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.schemas.validation.causes import (
     Cause,
     Causes,
     duplicate,
-    each_invalid,
     invalid,
     not_supported,
     required,
@@ -29,7 +29,8 @@ from trimtab.kube.schemas.validation.causes import (
     too_many,
     type_invalid,
 )
-from trimtab.kube.schemas.validation.names import annotation_causes, follows, label_causes, path_segment
+from trimtab.kube.schemas.validation.metadata import metadata
+from trimtab.kube.schemas.validation.names import dns_1035_label, follows, path_segment
 from trimtab.kube.times import parse_time
 
 Json = Mapping[str, Any]
@@ -37,11 +38,45 @@ NOWHERE = "<nil>"  # where the server has no field to blame
 
 
 def custom(manifest: Json, schema: Schema) -> Causes:
-    """What is wrong with everything but the metadata of a custom resource."""
-    whole = {name: value for name, value in manifest.items() if name != "metadata"}
+    """What is wrong with everything but the metadata of a new custom resource."""
+    whole = _without_metadata(manifest)
     yield from _value(whole, schema, "")
     yield from _embedded(whole, schema, "")
     yield from _lists(whole, schema, "")
+
+
+def custom_value(value: Any, schema: Schema) -> Causes:
+    """What is wrong with a value that may stand somewhere in a custom resource, such as a default."""
+    found = [
+        Cause(cause.field.removeprefix("."), cause.reason, cause.message)
+        for cause in _embedded(value, schema, "")
+    ]
+    yield from found or _value(value, schema, "")
+
+
+def custom_update(new: Json, old: Json, schema: Schema) -> Causes:
+    """The same after an update: what was wrong before and is still the same may stay."""
+    whole, before = _without_metadata(new), _without_metadata(old)
+    yield from _value(whole, schema, "", before)
+    yield from _embedded(whole, schema, "")
+    if not any(_lists(before, schema, "")):
+        yield from _lists(whole, schema, "")
+
+
+def custom_status(new: Json, old: Json, schema: Schema) -> Causes:
+    """The same after a write of the status alone; messages call its fields by their names within it."""
+    declared = schema.child("status")
+    if "status" in new and declared is not None:
+        for cause in _value(new["status"], declared, "", old.get("status")):
+            below = "" if cause.field in ("", NOWHERE) else f".{cause.field}"
+            yield Cause(f"status{below}", cause.reason, cause.message)
+    whole, before = _without_metadata(new), _without_metadata(old)
+    if not any(_lists(before, schema, "")):
+        yield from _lists(whole, schema, "")
+
+
+def _without_metadata(manifest: Json) -> dict[str, Any]:
+    return {name: value for name, value in manifest.items() if name != "metadata"}
 
 
 # -- types -----------------------------------------------------------------------------------------------
@@ -71,7 +106,10 @@ def _is_of_type(value: Any, schema: Schema) -> bool:
     return not schema.type or found == schema.type or (schema.type == "number" and found == "integer")
 
 
-def _value(value: Any, schema: Schema, path: str) -> Causes:
+def _value(value: Any, schema: Schema, path: str, old: Any = None) -> Causes:
+    """What is wrong with a value; nothing, if it is what it was before."""
+    if old is not None and same(value, old):
+        return
     if not _is_of_type(value, schema):
         wanted = "integer,string" if schema.int_or_string else schema.type
         found = type_of(value)
@@ -83,19 +121,19 @@ def _value(value: Any, schema: Schema, path: str) -> Causes:
         return
     if schema.enum and value not in schema.enum:
         yield not_supported(path, value, schema.enum)
-    yield from _limits(value, schema, path)
+    yield from _limits(value, schema, path, old)
     yield from _junctors(value, schema, path)
 
 
-def _limits(value: Any, schema: Schema, path: str) -> Causes:
+def _limits(value: Any, schema: Schema, path: str, old: Any) -> Causes:
     if isinstance(value, str):
         yield from _text(value, schema, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _number(value, schema, path)
     elif isinstance(value, list):
-        yield from _list(value, schema, path)
+        yield from _list(value, schema, path, old)
     elif isinstance(value, dict):
-        yield from _object(value, schema, path)
+        yield from _object(value, schema, path, old if isinstance(old, dict) and not schema.atomic else {})
 
 
 def _text(value: str, schema: Schema, path: str) -> Causes:
@@ -138,7 +176,7 @@ def _below(value: float, limit: float) -> bool:
     return value < limit
 
 
-def _list(value: list[Any], schema: Schema, path: str) -> Causes:
+def _list(value: list[Any], schema: Schema, path: str, old: Any) -> Causes:
     rules = schema.rules
     if "maxItems" in rules and len(value) > rules["maxItems"]:
         yield too_many(path, len(value), rules["maxItems"])
@@ -146,10 +184,17 @@ def _list(value: list[Any], schema: Schema, path: str) -> Causes:
         yield invalid(path, len(value), f"{path} in body should have at least {rules['minItems']} items")
     for number, each in enumerate(value):
         if schema.element is not None:
-            yield from _value(each, schema.element, f"{path}[{number}]")
+            yield from _value(each, schema.element, f"{path}[{number}]", _former(each, schema, old))
 
 
-def _object(value: dict[str, Any], schema: Schema, path: str) -> Causes:
+def _former(element: Any, schema: Schema, old: Any) -> Any:
+    """The element of the same key in the list before; only lists that are maps tell."""
+    if schema.list_type != "map" or not isinstance(old, list):
+        return None
+    return next((each for each in old if _key(each, schema) == _key(element, schema)), None)
+
+
+def _object(value: dict[str, Any], schema: Schema, path: str, old: dict[str, Any]) -> Causes:
     rules = schema.rules
     if "maxProperties" in rules and len(value) > rules["maxProperties"]:
         yield too_many(path, len(value), rules["maxProperties"])
@@ -163,7 +208,7 @@ def _object(value: dict[str, Any], schema: Schema, path: str) -> Causes:
     for name, each in value.items():
         field = schema.child(name) if name in schema.properties or schema.values is not None else None
         if field is not None and not (not path and name in ("apiVersion", "kind", "metadata")):
-            yield from _value(each, field, _below_path(path, name))
+            yield from _value(each, field, _below_path(path, name), old.get(name))
 
 
 def _below_path(path: str, name: str) -> str:
@@ -255,15 +300,26 @@ def _embedded(value: Any, schema: Schema | None, path: str) -> Causes:
 
 def _embedded_head(value: dict[str, Any], path: str) -> Causes:
     for name in ("apiVersion", "kind"):
-        if not value.get(name):
+        if name not in value:
             yield required(f"{path}.{name}")
-    meta = value.get("metadata")
-    if not isinstance(meta, dict):
-        return
-    name = meta.get("name", "")
-    yield from each_invalid(f"{path}.metadata.name", name, path_segment(name))
-    yield from label_causes(meta.get("labels"), f"{path}.metadata.labels")
-    yield from annotation_causes(meta.get("annotations"), f"{path}.metadata.annotations")
+    for name, each in value.items():
+        if name in ("apiVersion", "kind"):
+            yield from _type_name(name, each, f"{path}.{name}")
+        elif name == "metadata" and isinstance(each, dict):
+            named = {**each, "name": each.get("name") or "fakename"}  # it may have none
+            for cause in metadata(named, path_segment, namespaced=bool(each.get("namespace"))):
+                yield Cause(f"{path}.{cause.field}", cause.reason, cause.message)
+
+
+def _type_name(name: str, text: Any, path: str) -> Causes:
+    if not isinstance(text, str):
+        yield invalid(path, text, "must be a string")
+    elif not text:
+        yield invalid(path, text, "must not be empty")
+    elif name == "apiVersion" and text.count("/") > 1:
+        yield invalid(path, text, f"unexpected GroupVersion string: {text}")
+    elif name == "kind" and (wrong := dns_1035_label(text.lower())):
+        yield invalid(path, text, f"may have mixed case, but should otherwise match: {','.join(wrong)}")
 
 
 # -- formats ---------------------------------------------------------------------------------------------

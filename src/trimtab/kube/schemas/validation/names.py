@@ -180,21 +180,40 @@ def header_name(text: str) -> Problems:
 
 
 def address(text: str) -> Problems:
-    """An IP address."""
+    """An IP address, in a form that everybody reads alike."""
+    plain = _without_zeros(text)
     try:
-        ipaddress.ip_address(text)
+        found = ipaddress.ip_address(plain)
     except ValueError:
         return ("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",)
-    return ()
+    if plain != text:
+        return ("must not have leading 0s",)
+    return ("must not be an IPv4-mapped IPv6 address",) if _is_mapped(found) else ()
 
 
 def address_range(text: str) -> Problems:
-    """A range of IP addresses."""
+    """A range of IP addresses, in a form that everybody reads alike."""
+    host, slash, bits = text.partition("/")
+    plain = _without_zeros(host), bits.lstrip("0") or bits[:1]
     try:
-        ipaddress.ip_network(text, strict=False)
+        found = ipaddress.ip_interface("/".join(plain) if slash and bits.isdecimal() else "")
     except ValueError:
         return ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
-    return () if "/" in text else ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
+    if plain != (host, bits):
+        return ("must not have leading 0s in IP or prefix length",)
+    if _is_mapped(found.ip):
+        return ("must not have an IPv4-mapped IPv6 address",)
+    beyond = found.ip != found.network.network_address
+    return ("must not have bits set beyond the prefix length",) if beyond else ()
+
+
+def _without_zeros(text: str) -> str:
+    """An IPv4 address without zeros in front of its numbers, which some read as octal."""
+    return text if ":" in text else ".".join(part.lstrip("0") or part[:1] for part in text.split("."))
+
+
+def _is_mapped(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None
 
 
 # -- maps of texts ---------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    Shown,
     duplicate,
     each_invalid,
     entries,
@@ -250,7 +250,8 @@ def _path(each: Json, path: str) -> Causes:
     kind, where = each.get("pathType"), each.get("path", "")
     if kind is None:
         yield required(f"{path}.pathType", "pathType must be specified")
-    elif kind not in PATH_TYPES:
+        return
+    if kind not in PATH_TYPES:
         yield not_supported(f"{path}.pathType", kind, PATH_TYPES)
     elif kind != "ImplementationSpecific":
         yield from _strict_path(where, f"{path}.path")

@@ -46,6 +46,7 @@ HOST_PATH_TYPES = (
     "Socket",
 )
 LARGEST_INT32 = 2**31 - 1
+MOST_SERVERS = 3
 
 
 def pod_template(template: Json, path: str) -> Causes:
@@ -63,8 +64,13 @@ def pod_template(template: Json, path: str) -> Causes:
 
 def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
     """What is wrong with the spec of a pod."""
-    yield from _volumes(spec.get("volumes"), f"{path}.volumes")
-    names = frozenset(volume.get("name", "") for _, volume in entries(spec.get("volumes")))
+    wrong = list(_volumes(spec.get("volumes"), f"{path}.volumes"))
+    yield from wrong
+    names = frozenset(
+        volume.get("name", "")
+        for number, volume in entries(spec.get("volumes"))
+        if not any(cause.field.startswith(f"{path}.volumes[{number}].") for cause in wrong)
+    )
     main = spec.get("containers")
     yield from containers(main, names, f"{path}.containers")
     yield from init_containers(spec.get("initContainers"), main, names, f"{path}.initContainers")
@@ -73,6 +79,7 @@ def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
     yield from label_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from _security(part(spec, "securityContext"), f"{path}.securityContext")
     yield from affinity(part(spec, "affinity"), f"{path}.affinity")
+    yield from _dns(spec.get("dnsConfig"), spec.get("dnsPolicy", ""), f"{path}.dnsConfig")
     yield from spread_constraints(spec.get("topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
     yield from _names(spec, path)
     for number, toleration in entries(spec.get("tolerations")):
@@ -147,6 +154,25 @@ def _toleration(toleration: Json, path: str) -> Causes:
         yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
     if effect and effect not in TAINT_EFFECTS:
         yield not_supported(f"{path}.effect", effect, TAINT_EFFECTS)
+
+
+def _dns(config: Any, policy: str, path: str) -> Causes:
+    """The servers and names that a pod's resolver is given."""
+    servers = part({"": config}, "").get("nameservers") or []
+    if policy == "None" and config is None:
+        yield required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
+        return
+    if policy == "None" and not servers:
+        told = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield required(f"{path}.nameservers", told)
+        return
+    if len(servers) > MOST_SERVERS:
+        yield invalid(f"{path}.nameservers", servers, f"must not have more than {MOST_SERVERS} nameservers")
+    for number, server in enumerate(servers):
+        yield from each_invalid(f"{path}.nameservers[{number}]", server, address(server))
+    for number, option in entries(part({"": config}, "").get("options")):
+        if not option.get("name"):
+            yield required(f"{path}.options[{number}]", "must not be empty")
 
 
 def _aliases(aliases: Any, path: str) -> Causes:

@@ -32,7 +32,7 @@ def affinity(given: Json, path: str) -> Causes:
     for number, term in entries(node.get(PREFERRED)):
         place = f"{path}.nodeAffinity.{PREFERRED}[{number}]"
         yield from _weight(term, place)
-        yield from _node_term(part(term, "preference"), f"{place}.preference")
+        yield from _node_term(part(term, "preference"), f"{place}.preference", values=False)
     for name in ("podAffinity", "podAntiAffinity"):
         for number, term in entries(part(given, name).get(REQUIRED)):
             yield from _pod_term(term, f"{path}.{name}.{REQUIRED}[{number}]")
@@ -55,9 +55,13 @@ def _node_selector(selector: Json, path: str) -> Causes:
         yield from _node_term(term, f"{path}.nodeSelectorTerms[{number}]")
 
 
-def _node_term(term: Json, path: str) -> Causes:
+def _node_term(term: Json, path: str, *, values: bool = True) -> Causes:
+    """A term that selects nodes; bad values of a mere preference are warned of, not refused."""
     for number, expression in entries(term.get("matchExpressions")):
-        yield from _node_expression(expression, f"{path}.matchExpressions[{number}]")
+        place = f"{path}.matchExpressions[{number}]"
+        yield from _node_expression(expression, place)
+        for index, value in entries(expression.get("values") if values else None):
+            yield from each_invalid(f"{place}.values[{index}]", value, label_value(value))
 
 
 def _node_expression(expression: Json, path: str) -> Causes:
@@ -74,8 +78,6 @@ def _node_expression(expression: Json, path: str) -> Causes:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     key = expression.get("key", "")
     yield from each_invalid(f"{path}.key", key, qualified_name(key))
-    for number, value in enumerate(values):
-        yield from each_invalid(f"{path}.values[{number}]", value, label_value(value))
 
 
 def _pod_term(term: Json, path: str) -> Causes:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.kube.quantity import parse_quantity
+from trimtab.kube.schemas.inner import difference
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     each_invalid,
@@ -85,24 +86,37 @@ def claim_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a claim: all but growing, once it is bound."""
     yield from claim(new)
     spec, before = part(new, "spec"), part(old, "spec")
-    free = {"volumeName"} if not before.get("volumeName") else set()
-    if before.get("storageClassName") is None and not part(old, "metadata").get("annotations", {}).get(
-        "volume.beta.kubernetes.io/storage-class"
-    ):
-        free.add("storageClassName")
-    bound = part(old, "status").get("phase") == "Bound"
-    if bound:
-        free |= {"resources", "volumeAttributesClassName"}
-    fixed = [{name: value for name, value in each.items() if name not in free} for each in (spec, before)]
-    if fixed[0] != fixed[1]:
-        yield forbidden("spec", CLAIM_CHANGES)
-    elif bound:
-        yield from _grown(spec, before, part(old, "status"))
+    held, asked = dict(before), _growable(new, old)
+    if not before.get("volumeName"):  # it may be bound once
+        held["volumeName"] = spec.get("volumeName")
+    if any(asked.get(name) != held.get(name) for name in {*asked, *held}):
+        told = difference(held, asked, "PersistentVolumeClaimSpec")
+        yield forbidden("spec", f"{CLAIM_CHANGES}\n{told}")
+    yield from _shrunk(spec, before, part(old, "status"))
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
 
 
-def _grown(spec: Json, before: Json, status: Json) -> Causes:
+def _growable(new: Json, old: Json) -> dict[str, Any]:
+    """The spec of a claim with what may change as it was before."""
+    spec, before = dict(part(new, "spec")), part(old, "spec")
+    annotations = part(old, "metadata").get("annotations") or {}
+    if (
+        before.get("storageClassName") is None
+        and "volume.beta.kubernetes.io/storage-class" not in annotations
+    ):
+        spec["storageClassName"] = None
+    if part(new, "status").get("phase") != "Bound":
+        return spec
+    resources = part(spec, "resources")
+    if resources.get("requests"):
+        size = part(part(before, "resources"), "requests").get("storage")
+        spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": size}}
+    spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
+    return spec
+
+
+def _shrunk(spec: Json, before: Json, status: Json) -> Causes:
     asked, had = (
         parse_quantity(part(part(each, "resources"), "requests").get("storage", "0"))
         for each in (spec, before)
@@ -116,15 +130,15 @@ def _grown(spec: Json, before: Json, status: Json) -> Causes:
 def volume(manifest: Json) -> Causes:
     """What is wrong with a PersistentVolume."""
     spec = part(manifest, "spec")
-    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+    modes, capacity = spec.get("accessModes") or [], spec.get("capacity")
     if not modes:
         yield required("spec.accessModes")
     yield from _access_modes(modes, "spec")
     if not capacity:
         yield required("spec.capacity")
-    if set(capacity) != {"storage"}:
+    if set(capacity or {}) != {"storage"}:
         yield not_supported("spec.capacity", capacity, ("storage",))
-    for name, amount in capacity.items():
+    for name, amount in (capacity or {}).items():
         if parse_quantity(amount).nanos <= 0:
             yield invalid(f"spec.capacity[{name}]", amount, POSITIVE)
     policy = spec.get("persistentVolumeReclaimPolicy")
@@ -157,7 +171,8 @@ def volume_update(new: Json, old: Json) -> Causes:
     ]
     if sources[0] != sources[1]:
         told = "spec.persistentvolumesource is immutable after creation"
-        yield forbidden("spec.persistentvolumesource", told)
+        changed = difference(sources[1], sources[0], "PersistentVolumeSource")
+        yield forbidden("spec.persistentvolumesource", f"{told}\n{changed}")
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
 

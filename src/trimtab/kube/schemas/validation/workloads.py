@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trimtab.kube.gotext import Shown
+from trimtab.kube.schemas.inner import difference
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    Shown,
     each_invalid,
     entries,
     forbidden,
@@ -63,16 +64,22 @@ def pod_update(new: Json, old: Json) -> Causes:
         yield from each_invalid("spec.activeDeadlineSeconds", deadline, wrong)
         if wrong:
             return
-    if _fixed_pod(spec) != _fixed_pod(before):
-        yield forbidden("spec", POD_CHANGES)
+    fixed = _fixed_pod(spec, before)
+    if any(fixed.get(name) != before.get(name) for name in {*fixed, *before}):
+        yield forbidden("spec", f"{POD_CHANGES}\n{difference(before, fixed, 'PodSpec')}")
 
 
-def _fixed_pod(spec: Json) -> Json:
-    """The part of a pod's spec that stays."""
-    free = ("activeDeadlineSeconds", "tolerations", "containers", "initContainers")
-    fixed = {name: value for name, value in spec.items() if name not in free}
+def _fixed_pod(spec: Json, before: Json) -> Json:
+    """A pod's spec with what may change as it was before."""
+    free = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+    fixed = {**spec, **{name: before.get(name) for name in free}}
     for group in ("containers", "initContainers"):
-        fixed[group] = [{**each, "image": ""} for _, each in entries(spec.get(group))]
+        if spec.get(group):
+            images = [each.get("image", "") for each in before[group]]
+            fixed[group] = [{**each, "image": image} for each, image in zip(spec[group], images, strict=True)]
+    grace = "terminationGracePeriodSeconds"
+    if (before.get(grace) or 0) < 0 and spec.get(grace) == 1:
+        fixed[grace] = before[grace]
     return fixed
 
 

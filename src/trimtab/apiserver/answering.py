@@ -1,0 +1,82 @@
+"""Requests for objects, answered: what every way in shares, be it HTTP or a call in this process.
+
+Whoever asks has bytes and a query; whoever is answered gets an object, a page, or a refusal in the server's
+words. In which form that travels is the business of the ways in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from trimtab.apiserver.api import Answer, Api
+from trimtab.apiserver.decoding import JSON, Body, deletion_in
+from trimtab.apiserver.patching import APPLY_PATCH
+from trimtab.apiserver.reading import Listed
+from trimtab.apiserver.refusing import too_large
+from trimtab.apiserver.requests import (
+    Address,
+    WatchOptions,
+    delete_options,
+    list_options,
+    watch_options,
+    write_options,
+)
+from trimtab.apiserver.routes import Route
+from trimtab.apiserver.watching import Watch
+from trimtab.kube.merging.managers import manager_name
+
+LARGEST_BODY = 3 * 1024 * 1024
+OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """One request: where it leads, with which options, and what it brings."""
+
+    route: Route
+    query: Mapping[str, str]
+    content: bytes = b""
+    media: str = JSON
+    agent: str = ""  # the program that asks, which owns fields where no manager is named
+
+
+def answer(api: Api, asked: Asked) -> Answer | Listed:
+    """The answer to a request that is no watch: about one object, or a page of a list."""
+    address, query = asked.route.address, asked.query
+    check_size(len(asked.content))
+    match asked.route.verb:
+        case "get":
+            return api.get(address, query.get("resourceVersion", ""))
+        case "list":
+            return api.list(address, list_options(query))
+        case "delete":
+            return api.delete(address, delete_options(query, deletion_in(asked.content, asked.media)))
+        case "deletecollection":
+            options = delete_options(query, deletion_in(asked.content, asked.media))
+            return api.delete_collection(address, list_options(query), options)
+        case verb:
+            return _write(api, asked, verb)
+
+
+def _write(api: Api, asked: Asked, verb: str) -> Answer:
+    manager = manager_name(asked.query.get("fieldManager", ""), asked.agent)
+    apply = verb == "patch" and asked.media == APPLY_PATCH
+    options = write_options(OPTION_KINDS[verb], asked.query, manager, apply=apply)
+    write = {"create": api.create, "update": api.update, "patch": api.patch}[verb]
+    return write(asked.route.address, Body(asked.content, asked.media), options)
+
+
+def check_size(size: int) -> None:
+    """Refuse a body that is larger than the server takes."""
+    if size > LARGEST_BODY:
+        raise too_large(LARGEST_BODY)
+
+
+def watched(api: Api, address: Address, query: Mapping[str, str]) -> tuple[Watch, WatchOptions]:
+    """The watch that a request asks for, with its options; of one object if one is addressed."""
+    if address.name:
+        selector = f"metadata.name={address.name}"
+        query = {**query, "fieldSelector": ",".join(filter(None, (query.get("fieldSelector"), selector)))}
+    options = watch_options(query)
+    return api.watch(address, options), options

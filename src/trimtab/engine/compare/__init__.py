@@ -1,0 +1,1 @@
+"""Comparing what is wanted with what is, by the owners that servers record; the doer is `Comparer`."""

@@ -1,0 +1,369 @@
+"""Compares units with a cluster: remembers what it found, and asks the server only when it must.
+
+An unchanged pair costs a look-up. A changed one is compared here; only when that says "differs" is the
+server asked for one dry-run of the apply, whose answer is remembered, too. What is remembered goes by
+digests that leave out status, so status traffic never causes a comparison.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from trimtab.engine.compare.ignoring import NO_RULES, KeyRules, Rules
+from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.judging import (
+    NO_ROW,
+    SAME,
+    TO_BE_MADE,
+    Lens,
+    Outcome,
+    confirmed_differences,
+    extra_outcome,
+    local_differences,
+    needs_other_version,
+    problem_of,
+)
+from trimtab.engine.live import Live, LiveView
+from trimtab.engine.marks import Mark, Tracking
+from trimtab.engine.matching import Pair, Role, ScopeOf, Wanted, paired
+from trimtab.engine.rows import Desired, Row, Verdict
+from trimtab.errors import Missing, TrimtabError, Unavailable
+from trimtab.kube.cluster import Cluster, Write
+from trimtab.kube.discovery import Resource
+from trimtab.kube.objects import KubeObject
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
+
+#: comparisons between two looks at the rest of the event loop
+STRETCH: Final = 20
+#: rows between two looks, where nothing has to be compared
+LONG_STRETCH: Final = 2000
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """The rows of one unit, and what is wrong with the rules they were compared by."""
+
+    unit: str
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...] = ()
+
+
+class _Memory:
+    """What is remembered of one unit."""
+
+    def __init__(self) -> None:
+        self.rules = b""
+        self.outcomes: dict[tuple[bytes, bytes], Outcome] = {}
+        self.claims: tuple[Desired, ...] = ()
+
+
+class _Case:
+    """One pair while it is judged."""
+
+    __slots__ = ("lasts", "outcome", "pair")
+
+    def __init__(self, pair: Pair, outcome: Outcome | None) -> None:
+        self.pair = pair
+        self.outcome = outcome
+        self.lasts = True  # whether the outcome holds until the pair changes
+
+    def close(self, outcome: Outcome, *, lasts: bool = True) -> None:
+        self.outcome, self.lasts = outcome, lasts
+
+
+def _unknown_scope(_group: str, _kind: str) -> bool | None:
+    return None
+
+
+def _plain(_manifest: Manifest) -> Role:
+    return Role.RESOURCE
+
+
+class Comparer:
+    """Compares the units of one cluster with what is live in it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        live: LiveView,
+        *,
+        tracking: Tracking,
+        lens: Lens,
+        resource_of: Callable[[str, str], Resource | None],
+        jq: JqPaths | None = None,
+        scope_of: ScopeOf = _unknown_scope,
+        role_of: Callable[[Manifest], Role] = _plain,
+        questions: int = 8,
+    ) -> None:
+        """`questions` is how many requests are under way at once."""
+        self._cluster = cluster
+        self._live = live
+        self._tracking = tracking
+        self._lens = lens
+        self._resource_of = resource_of
+        self._jq = jq
+        self._scope_of = scope_of
+        self._role_of = role_of
+        self._turns = asyncio.Semaphore(questions)
+        self._units: dict[str, _Memory] = {}
+        self._claims: dict[ResourceKey, dict[str, None]] = {}
+
+    async def compare(self, wanted: Wanted, rules: Rules = NO_RULES) -> Compared:
+        """The rows of a unit: what is wanted with what is live, then what is live and not wanted."""
+        rules = rules.with_bad_expressions(await self._bad(rules))
+        memory = self._memory(wanted, rules)
+        mark = self._tracking.mark_for(wanted.unit)
+        pairs = paired(wanted.desired, self._live.managed(mark), self._live.get, self._scope_of)
+        cases = await self._judged(pairs, wanted, rules, memory)
+        memory.outcomes = {
+            _pair_key(case.pair): case.outcome
+            for case in cases
+            if case.lasts and case.outcome is not None and case.pair.live is not None
+        }
+        rows = tuple(
+            self._row(case.pair, case.outcome, mark, wanted.unit)
+            for case in cases
+            if case.outcome is not None and case.outcome is not NO_ROW
+        )
+        return Compared(unit=wanted.unit, rows=rows, problems=(*rules.problems, *self._put_aside(rules)))
+
+    def forget(self, unit: str) -> None:
+        """Forget a unit that is no more."""
+        memory = self._units.pop(unit, None)
+        if memory is not None:
+            self._unclaim(unit, memory.claims)
+
+    # -- memory -------------------------------------------------------------------------------------------
+
+    def _memory(self, wanted: Wanted, rules: Rules) -> _Memory:
+        memory = self._units.setdefault(wanted.unit, _Memory())
+        if memory.rules != rules.digest:
+            memory.rules, memory.outcomes = rules.digest, {}
+        if memory.claims is not wanted.desired:
+            self._unclaim(wanted.unit, memory.claims)
+            memory.claims = wanted.desired
+            for one in wanted.desired:
+                self._claims.setdefault(one.key, {})[wanted.unit] = None
+        return memory
+
+    def _unclaim(self, unit: str, claims: Iterable[Desired]) -> None:
+        for one in claims:
+            units = self._claims.get(one.key, {})
+            units.pop(unit, None)
+            if not units:
+                self._claims.pop(one.key, None)
+
+    def _rival(self, key: ResourceKey, unit: str) -> Mark | None:
+        """Another unit that wants the same object, if it wanted it first."""
+        first = next(iter(self._claims.get(key, {unit: None})))
+        return None if first == unit else self._tracking.mark_for(first)
+
+    # -- rows ---------------------------------------------------------------------------------------------
+
+    def _row(self, pair: Pair, outcome: Outcome, mark: Mark, unit: str) -> Row:
+        live, claim = pair.live, None
+        if pair.desired is not None:
+            if live is not None and live.mark is not None and live.mark != mark:
+                claim = live.mark
+            elif len(self._claims[pair.desired.key]) > 1:
+                claim = self._rival(pair.desired.key, unit)
+        return Row(
+            key=pair.key,
+            desired=pair.desired,
+            live=live,
+            verdict=outcome.verdict,
+            differences=outcome.differences,
+            ours=outcome.ours,
+            claimed_by=claim,
+            problem=outcome.problem,
+            taints=outcome.taints,
+        )
+
+    async def _judged(
+        self, pairs: Iterable[Pair], wanted: Wanted, rules: Rules, memory: _Memory
+    ) -> list[_Case]:
+        """Every pair with its outcome, by memory or by looking."""
+        cases: list[_Case] = []
+        for number, pair in enumerate(pairs):
+            cases.append(_Case(pair, self._known(pair, wanted, memory)))
+            if number % LONG_STRETCH == LONG_STRETCH - 1:
+                await asyncio.sleep(0)
+        await self._look_at([case for case in cases if case.outcome is None], rules)
+        return cases
+
+    def _known(self, pair: Pair, wanted: Wanted, memory: _Memory) -> Outcome | None:
+        """The outcome of a pair that needs no looking at; None if it does."""
+        if pair.live is None:
+            key = pair.key
+            is_new = pair.desired is not None and bool(pair.desired.generate_name)
+            return TO_BE_MADE if is_new or self._live.knows(key.group, key.kind, key.namespace) else None
+        if pair.desired is None and pair.live.key in wanted.refused:
+            return Outcome(verdict=Verdict.UNKNOWN, problem=str(wanted.refused[pair.live.key]))
+        return memory.outcomes.get(_pair_key(pair))
+
+    async def _look_at(self, cases: list[_Case], rules: Rules) -> None:
+        """Judge what is new: one after the other, and beside each other what needs the server."""
+        async with asyncio.TaskGroup() as group:
+            for count, case in enumerate(cases, 1):
+                case.pair = self._as_of_now(case.pair)
+                key_rules = rules.for_key(case.pair.key)
+                outcome = self._at_once(case.pair, key_rules)
+                if outcome is None:
+                    group.create_task(self._ask(case, key_rules))
+                else:
+                    case.close(outcome, lasts=not outcome.problem)
+                if count % STRETCH == 0:
+                    await asyncio.sleep(0)
+
+    def _as_of_now(self, pair: Pair) -> Pair:
+        """The pair with the live object as it is by now, so that what is found is remembered of that one."""
+        now = self._live.get(pair.live.key) if pair.live is not None else None
+        return pair if now is None or now is pair.live else Pair(pair.desired, now)
+
+    def _at_once(self, pair: Pair, rules: KeyRules) -> Outcome | None:
+        """The outcome of a pair that can be judged without asking anybody; None if it cannot."""
+        if rules.problem:
+            return Outcome(verdict=Verdict.UNKNOWN, problem=rules.problem)
+        manifest = self._live.manifest(pair.live.key) if pair.live is not None else None
+        if manifest is None:
+            return None
+        if pair.desired is None:
+            return self._extra(manifest, pair.key)
+        if rules.expressions:
+            return None
+        found = local_differences(*self._views(pair.desired, manifest, rules), rules, self._lens)
+        return None if found else SAME
+
+    def _extra(self, manifest: Manifest, key: ResourceKey) -> Outcome:
+        if self._role_of(manifest) is not Role.RESOURCE:
+            return NO_ROW
+        return extra_outcome(manifest, key, self._tracking)
+
+    def _views(self, desired: Desired, live: Manifest, rules: KeyRules) -> tuple[Manifest, Manifest]:
+        migrated = self._tracking.migrated(live, desired.manifest)
+        return self._lens.view(desired.manifest, rules), self._lens.view(migrated, rules)
+
+    # -- asking -------------------------------------------------------------------------------------------
+
+    async def _ask(self, case: _Case, rules: KeyRules) -> None:
+        """Judge one pair with the server's help; what goes wrong is the pair's problem and nobody else's."""
+        async with self._turns:
+            try:
+                await self._asked(case, rules)
+            except TrimtabError as error:
+                differs = case.pair.live is not None and not isinstance(error, Unavailable)
+                verdict = Verdict.OUT_OF_SYNC if differs else Verdict.UNKNOWN
+                case.close(Outcome(verdict=verdict, problem=problem_of(error, case.pair.key)), lasts=False)
+
+    async def _asked(self, case: _Case, rules: KeyRules) -> None:
+        case.pair = self._as_of_now(case.pair)
+        desired, live = case.pair.desired, case.pair.live
+        manifest = self._live.manifest(live.key) if live is not None else None
+        if manifest is None:
+            manifest = await self._fetched(case)
+        if manifest is None:
+            case.close(TO_BE_MADE if desired is not None else NO_ROW, lasts=False)
+        elif desired is None:
+            case.close(self._extra(manifest, case.pair.key))
+        else:
+            await self._compared(case, desired, manifest, rules)
+
+    async def _fetched(self, case: _Case) -> Manifest | None:
+        """The live object where its manifest, or all of its kind, is not kept; None if there is none."""
+        known = case.pair.desired or case.pair.live
+        try:
+            found = await self._read(known.api_version if known else "", case.pair.key)
+        except Missing:
+            return None
+        if case.pair.live is None:
+            case.pair = Pair(case.pair.desired, _live_of(found, self._tracking))
+        return found.manifest()
+
+    async def _compared(self, case: _Case, desired: Desired, manifest: Manifest, rules: KeyRules) -> None:
+        wanted, there = await self._less(self._views(desired, manifest, rules), rules)
+        found = local_differences(wanted, there, rules, self._lens)
+        if needs_other_version(found):
+            manifest = (await self._read(desired.api_version, case.pair.key)).manifest()
+            wanted, there = await self._less(self._views(desired, manifest, rules), rules)
+            found = local_differences(wanted, there, rules, self._lens)
+        if not found:
+            case.close(SAME)
+            return
+        predicted = await self._predicted(desired, case.pair.key)
+        (new,) = await self._less((self._lens.view(predicted, rules),), rules)
+        told = confirmed_differences(wanted, there, new, rules, self._lens)
+        outcome = Outcome(verdict=Verdict.OUT_OF_SYNC, differences=told) if told else SAME
+        # Had somebody written meanwhile, the server would have told about another object than this one.
+        case.close(outcome, lasts=_version(predicted) == _version(manifest))
+
+    async def _predicted(self, desired: Desired, key: ResourceKey) -> Manifest:
+        """The object that an apply would make, from a dry-run."""
+        resource = self._way_to(desired.api_version, key)
+        written = await self._cluster.apply(
+            resource,
+            key.name,
+            desired.manifest,
+            namespace=key.namespace if resource.namespaced else "",
+            force=True,
+            write=Write(manager=self._lens.manager, dry_run=True),
+        )
+        return written.object.manifest()
+
+    async def _read(self, api_version: str, key: ResourceKey) -> KubeObject:
+        resource = self._way_to(api_version, key)
+        return await self._cluster.get(
+            resource, key.name, namespace=key.namespace if resource.namespaced else ""
+        )
+
+    def _way_to(self, api_version: str, key: ResourceKey) -> Resource:
+        resource = self._resource_of(api_version, key.kind)
+        if resource is None:
+            raise Missing(
+                str(key), f"the cluster knows no {key.kind} of {api_version}", "Install its definition"
+            )
+        return resource
+
+    async def _less(self, manifests: tuple[Manifest, ...], rules: KeyRules) -> tuple[Manifest, ...]:
+        if not rules.expressions or self._jq is None:
+            return manifests
+        return tuple(await self._jq.without(manifests, rules.expressions))
+
+    async def _bad(self, rules: Rules) -> dict[str, str]:
+        if self._jq is None:
+            return dict.fromkeys(rules.expressions, "jq is not available here")
+        return dict(await self._jq.bad(rules.expressions))
+
+    def _put_aside(self, rules: Rules) -> tuple[str, ...]:
+        return self._jq.put_aside(rules.expressions) if self._jq is not None else ()
+
+
+def _pair_key(pair: Pair) -> tuple[bytes, bytes]:
+    """What a pair is remembered by; of an object whose manifest is not kept, every version is another one."""
+    desired = pair.desired.digest if pair.desired is not None else b""
+    live = pair.live
+    if live is None:
+        return desired, b""
+    return desired, live.digest or f"{live.uid} {live.resource_version}".encode()
+
+
+def _version(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("resourceVersion", ""))
+
+
+def _live_of(found: KubeObject, tracking: Tracking) -> Live:
+    """What is kept of an object of a kind that is not watched."""
+    metadata = found.metadata
+    return Live(
+        key=found.key,
+        api_version=found.api_version,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+        created=metadata.creation_timestamp or "",
+        deleting=metadata.deletion_timestamp is not None,
+        finalizers=metadata.finalizers or (),
+        mark=tracking.mark_of(found.key, metadata.labels or {}, metadata.annotations or {}),
+    )

@@ -1,0 +1,79 @@
+"""Takes what jq paths name out of objects, in worker processes that are killed when they take too long.
+
+A rule that fails on an object, ends in no or several values, or runs out of its time is skipped for that
+object. One that was too slow several times is put aside and reported, so that it cannot eat the workers'
+time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from trimtab.engine.compare import jqworker
+from trimtab.errors import UserError
+from trimtab.resources.manifests import Manifest
+from trimtab.tasks import DeadlinePassed, JobRaised, WorkerCrashed, WorkerProcesses
+
+STRIKES: Final = 3
+MOST_REMEMBERED: Final = 10_000
+_TOO_SLOW: Final = "it was not done within {limit:g} s on {count} objects, and is not tried any more"
+
+
+class JqPaths:
+    """Runs the jq expressions of ignore rules."""
+
+    def __init__(self, pool: WorkerProcesses, *, limit: timedelta = timedelta(seconds=1)) -> None:
+        self._pool = pool
+        self._limit = limit
+        self._checked: dict[str, str] = {}
+        self._strikes: dict[str, int] = {}
+
+    async def bad(self, expressions: Iterable[str]) -> Mapping[str, str]:
+        """The expressions that cannot be compiled, with the reason."""
+        found = {text: await self._check(text) for text in expressions}
+        return {text: problem for text, problem in found.items() if problem}
+
+    def put_aside(self, expressions: Iterable[str]) -> tuple[str, ...]:
+        """What to tell about expressions that were too slow too often."""
+        limit = self._limit.total_seconds()
+        return tuple(
+            f"ignore rule {text!r}: {_TOO_SLOW.format(limit=limit, count=STRIKES)}"
+            for text in expressions
+            if self._strikes.get(text, 0) >= STRIKES
+        )
+
+    async def without(self, manifests: Sequence[Manifest], expressions: Iterable[str]) -> Sequence[Manifest]:
+        """The manifests less what the expressions name; an expression that fails takes out nothing."""
+        for text in expressions:
+            if self._strikes.get(text, 0) < STRIKES:
+                manifests = await self._removed(text, manifests)
+        return manifests
+
+    async def _removed(self, expression: str, manifests: Sequence[Manifest]) -> Sequence[Manifest]:
+        values = tuple(Raw(msgspec.json.encode(each)) for each in manifests)
+        payload = msgspec.json.encode(jqworker.Job(expression, values))
+        try:
+            answer = await self._pool.run(jqworker.removed, payload, deadline=self._limit)
+        except (DeadlinePassed, WorkerCrashed):
+            self._strikes[expression] = self._strikes.get(expression, 0) + 1
+            return manifests
+        except (UserError, JobRaised):
+            return manifests
+        return msgspec.json.decode(answer, type=list[Manifest])
+
+    async def _check(self, expression: str) -> str:
+        if expression not in self._checked:
+            if len(self._checked) >= MOST_REMEMBERED:
+                self._checked.clear()
+            payload = msgspec.json.encode(jqworker.Job(expression))
+            try:
+                said = (await self._pool.run(jqworker.check, payload, deadline=self._limit * 10)).decode()
+            except (DeadlinePassed, WorkerCrashed) as exc:
+                said = f"it cannot be compiled: {exc.reason}"
+            self._checked[expression] = said
+        return self._checked[expression]

@@ -1,0 +1,608 @@
+"""`Engine`: keeps units of any number of clusters as their sources want them.
+
+    engine = Engine(settings, credentials, manifests, units)
+    async with asyncio.TaskGroup() as room:
+        room.create_task(engine.run())
+        state = await engine.sync("shop/web")
+
+It knows nothing of Git, of kubeconfigs or of where units are kept: those are the three roles it is given. Two
+pools of processors work on units, fair over tenants and clusters: one looks at them, one carries operations
+on. Everything an engine must not forget is in the unit store, so a new process goes on where the last one was
+killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Final, TypeVar, assert_never
+
+from trimtab.engine.apply import WriteSettings
+from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.desks import Desk, ways_of
+from trimtab.engine.events import (
+    ClusterDropped,
+    ClusterLost,
+    ClusterReady,
+    Event,
+    Events,
+    OperationStarted,
+    SettingsChanged,
+    UnitEvent,
+    UnitForgotten,
+    UnitQuarantined,
+    UnitUnreadable,
+)
+from trimtab.engine.ledger import Ledger
+from trimtab.engine.live import Change, Live
+from trimtab.engine.looking import Looker
+from trimtab.engine.marks import Mark, Tracking
+from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
+from trimtab.engine.operate import Control
+from trimtab.engine.operating import Operator
+from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.policy import Refresh, declared_digest
+from trimtab.engine.reconciling import Reconciler, Wiring
+from trimtab.engine.rooms import Room, Rooms, RoomState, watch_clusters
+from trimtab.engine.steps import SyncPlan
+from trimtab.engine.syncing import BeforeSync, Syncer
+from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.engine.units import (
+    AllTold,
+    ClusterCame,
+    ClusterEntry,
+    ClusterNews,
+    ClusterWent,
+    CredentialsStore,
+    Gone,
+    ManifestGenerator,
+    ReconciliationSettings,
+    Stored,
+    SyncUnit,
+    SyncUnitStore,
+    UnitMissing,
+    UnitNews,
+    Unreadable,
+)
+from trimtab.errors import TrimtabError, UserError
+from trimtab.kube.cluster import Cluster
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.secrets import StandIns
+from trimtab.settings import CacheSettings, EngineSettings
+from trimtab.tasks import (
+    Clock,
+    KeyedWorkers,
+    PoolPolicy,
+    Rate,
+    SystemClock,
+    WorkerProcesses,
+    WorkPolicy,
+    WorkSnapshot,
+    WorkState,
+    plain_group,
+)
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+#: turns are what keeps tenants apart; how fast one may go is limited by its share of them
+_UNLIMITED: Final = Rate(per_second=100_000, burst=100_000)
+_WAITING: Final = (WorkState.QUEUED, WorkState.CROWDED, WorkState.LIMITED)
+_HELD: Final = (WorkState.BACKING_OFF, WorkState.QUARANTINED)
+
+
+class NothingUnderWay(UserError):
+    """The unit has no operation that could be ended, waited for or approved."""
+
+
+class Engine:
+    """Keeps units as their sources want them; `run` does the work, everything else asks for it."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        credentials: CredentialsStore,
+        manifests: ManifestGenerator,
+        units: SyncUnitStore,
+        *,
+        reconciliation: ReconciliationSettings | None = None,
+        cache: CacheSettings | None = None,
+        tracking: Tracking | None = None,
+        key: bytes | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Take the three roles.
+
+        `key` hides what is secret in digests and differences: with the same one, plans are called the same
+        by the next process. Without one it is made up.
+        """
+        self._settings, self._cache_settings = settings, cache or CacheSettings()
+        self._credentials, self._store = credentials, units
+        self._clock = clock or SystemClock()
+        self._key = key or secrets.token_bytes(32)
+        self._tracking = tracking or OwnerAnnotation(settings.installation)
+        self._reconciliation = reconciliation or ReconciliationSettings()
+        self._ways = ways_of(self._reconciliation, self._tracking)
+        self._stand_ins = StandIns(self._key)
+        self._jq: JqPaths | None = None
+        self.events = Events()
+        self._ledger = Ledger(units)
+        self._by_mark: dict[Mark, str] = {}
+        self._pools: tuple[KeyedWorkers[str], KeyedWorkers[str]] | None = None
+        self._known = asyncio.Event()
+        self._updated: list[Callable[[str, Live], None]] = []
+        self._removed: list[Callable[[str, ResourceKey], None]] = []
+        self._initialized: list[Callable[[str], None]] = []
+        self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
+        self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
+        self._build(manifests)
+
+    def _build(self, manifests: ManifestGenerator) -> None:
+        settings, clock = self._settings, self._clock
+        self._rooms = Rooms(
+            self._credentials,
+            self._make_desk,
+            clock=clock,
+            on_ready=self._cluster_ready,
+            on_lost=self._cluster_lost,
+        )
+        looker = Looker(manifests, settings.kept_objects)
+        self._syncer = Syncer(
+            looker,
+            stand_ins=self._stand_ins,
+            settings=WriteSettings(concurrency=settings.writes_at_once),
+            timeout=settings.sync_timeout,
+            clock=clock,
+        )
+        wiring = Wiring(start=self._start, again=self._look_later, supersede=self._supersede)
+        self._reconciler = Reconciler(
+            self._ledger, self._rooms, looker, self.events, wiring, settings=settings, clock=clock
+        )
+        self._operator = Operator(
+            self._ledger,
+            self._rooms,
+            self._syncer,
+            self.events,
+            clock=clock,
+            on_ended=self._operation_ended,
+            again=self._operate_later,
+        )
+
+    # -- running -----------------------------------------------------------------------------------------
+
+    async def run(self, status_processors: int = 20, operation_processors: int = 10) -> None:
+        """Keep units as they should be, until cancelled."""
+        self._pools = (
+            self._pool(self._reconciler.run, status_processors),
+            self._pool(self._operator.run, operation_processors),
+        )
+        looks, operations = self._pools
+        async with WorkerProcesses(PoolPolicy(size=1)) as workers, plain_group() as group:
+            self._jq = JqPaths(workers)
+            self._rooms.begin(group)
+            self._operator.begin(group)
+            group.create_task(looks.work())
+            group.create_task(operations.work())
+            group.create_task(watch_clusters(self._credentials, self._hear_cluster))
+            group.create_task(self._store.follow(self._hear))
+
+    def _pool(self, run: Callable[[str, str], Awaitable[object]], processors: int) -> KeyedWorkers[str]:
+        policy = WorkPolicy(
+            concurrency=processors,
+            per_tenant=max(1, processors * 3 // 4),
+            rate=_UNLIMITED,
+            rhythm=self._settings.refresh_every or WorkPolicy().rhythm,
+        )
+        return KeyedWorkers(run, clock=self._clock, on_failure=self._run_failed, policy=policy)
+
+    async def known(self) -> None:
+        """Return when every unit of the store is known."""
+        await self._known.wait()
+
+    def _run_failed(self, _tenant: str, unit_id: str, error: Exception) -> None:
+        if isinstance(error, TrimtabError):
+            return
+        _log.error("a bug met unit %s", unit_id, exc_info=error)
+        self._publish(UnitQuarantined(at=self._clock.now(), unit=unit_id, error=type(error).__name__))
+
+    def _publish(self, event: Event) -> None:
+        self.events.publish(event)
+
+    # -- settings ----------------------------------------------------------------------------------------
+
+    def set_reconciliation_settings(self, settings: ReconciliationSettings) -> None:
+        """Go on by other settings: what depended on the old ones is read and compared anew."""
+        before, self._reconciliation = self._reconciliation, settings
+        changed = tuple(
+            name
+            for name in ("app_instance_label_key", "resources_filter", "resource_overrides")
+            if getattr(before, name) != getattr(settings, name)
+        )
+        if not changed:
+            return
+        self._ways = ways_of(settings, self._tracking)
+        self._by_mark = {self._mark(unit.id): unit.id for unit in self._ledger}
+        for room in self._rooms.all():
+            if room.desk is not None:
+                room.desk.change(self._ways)
+        self._publish(SettingsChanged(at=self._clock.now(), what=changed))
+        for unit in self._ledger:
+            self.request_refresh(unit.id)
+
+    # -- callbacks ---------------------------------------------------------------------------------------
+
+    def on_before_sync(self, ask: BeforeSync) -> Callable[[], None]:
+        """Ask before each sync, with the unit and the steps of its plan.
+
+        The answer is the steps to do: reordered, or fewer. A `TrimtabError` it raises prevents the sync.
+        After a crash it is asked again about the same plan, so it should answer the same.
+        """
+        return _added(self._syncer.before_sync, ask)
+
+    def on_sync_completed(self, told: Callable[[SyncUnit, OperationState], None]) -> Callable[[], None]:
+        """Be told when an operation of a unit is over, however it ended."""
+        return _added(self._completed, told)
+
+    def on_cluster_cache_initialized(self, told: Callable[[str], None]) -> Callable[[], None]:
+        """Be told the name of a cluster when its live state is known."""
+        return _added(self._initialized, told)
+
+    def on_resource_updated(self, told: Callable[[str, Live], None]) -> Callable[[], None]:
+        """Be told of every live object that came or changed, with the cluster's name."""
+        return _added(self._updated, told)
+
+    def on_resource_removed(self, told: Callable[[str, ResourceKey], None]) -> Callable[[], None]:
+        """Be told of every live object that went, with the cluster's name."""
+        return _added(self._removed, told)
+
+    def on_unit_event(self, told: Callable[[str, UnitEvent], None]) -> Callable[[], None]:
+        """Be told every event of a unit, with its id; as text the event is a sentence."""
+
+        def pass_on(event: Event) -> None:
+            unit = getattr(event, "unit", "")
+            if unit and isinstance(event, UnitEvent):
+                told(unit, event)
+
+        return self.events.subscribe(pass_on)
+
+    # -- asking ------------------------------------------------------------------------------------------
+
+    def units(self) -> tuple[SyncUnit, ...]:
+        """Every unit as it is known now, in the order of their ids."""
+        return tuple(sorted(self._ledger, key=lambda unit: unit.id))
+
+    def unit(self, unit_id: str) -> SyncUnit:
+        """One unit as it is known now."""
+        found = self._ledger.get(unit_id)
+        if found is None:
+            raise UnitMissing(f"unit {unit_id}", "there is no such unit", "Create it")
+        return found
+
+    async def start_sync(self, unit_id: str, operation: Operation | None = None) -> SyncUnit:
+        """Ask for a sync; once this returns it is stored, and happens even if the process dies."""
+        unit, asked = self.unit(unit_id), operation or self._usual(self.unit(unit_id))
+        await self._start(unit, asked, f"asked for by {asked.asked_by or 'somebody'}")
+        return self.unit(unit_id)
+
+    async def wait_for_sync(self, unit_id: str) -> OperationState:
+        """The end of the unit's operation: the one under way, or else the last one."""
+        unit = self.unit(unit_id)
+        state = unit.status.operation_state
+        if unit.operation is None:
+            if state is None:
+                raise NothingUnderWay(f"unit {unit_id}", "it has never been synced", "Start a sync")
+            return state
+        waiter: asyncio.Future[OperationState] = asyncio.get_running_loop().create_future()
+        self._ends.setdefault(unit_id, []).append(waiter)
+        return await waiter
+
+    async def sync(self, unit_id: str, operation: Operation | None = None) -> OperationState:
+        """Ask for a sync and wait for its end."""
+        await self.start_sync(unit_id, operation)
+        return await self.wait_for_sync(unit_id)
+
+    async def terminate(self, unit_id: str) -> OperationState:
+        """End the unit's operation, and wait until it has ended."""
+        self._control(unit_id).terminate()
+        return await self.wait_for_sync(unit_id)
+
+    def approve_deletions(self, unit_id: str) -> None:
+        """Agree to what the unit's operation wants to delete."""
+        self._control(unit_id).approve_deletions(self._clock.now())
+
+    async def plan(self, unit_id: str, operation: Operation | None = None) -> SyncPlan:
+        """What a sync of the unit would do now; nothing is written."""
+        unit = self.unit(unit_id)
+        room = self._rooms.open(unit.destination.cluster)
+        desk = room.open_desk()
+        if desk is None:
+            raise room.refusal()
+        state = self._syncer.begin(operation or self._usual(unit))
+        _, plan = await self._syncer.plan(unit, desk, state)
+        return plan
+
+    def request_refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> None:
+        """Have a unit looked at soon."""
+        self._reconciler.request(unit_id, level)
+        self._look_later(unit_id, 0)
+
+    async def refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> SyncUnit:
+        """Look at a unit now, and answer how it stands."""
+        self.unit(unit_id)
+        waiter = self._reconciler.waiting(unit_id)
+        self.request_refresh(unit_id, level)
+        return await waiter
+
+    @property
+    def is_running(self) -> bool:
+        """Whether `run` has begun."""
+        return self._pools is not None
+
+    def in_hand(self) -> tuple[WorkSnapshot[str], WorkSnapshot[str]]:
+        """What the two pools have in hand: which units wait, for what, since when and until when."""
+        looks, operations = self._working()
+        return looks.snapshot(), operations.snapshot()
+
+    def metrics(
+        self, *, labels_of: Callable[[SyncUnit], UnitLabels] = labels_by_tenant, most_units: int = 10_000
+    ) -> Metrics:
+        """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
+        made = Metrics(_Readings(self), labels_of=labels_of, most_units=most_units)
+        for unit in self._ledger:
+            made.know(unit)
+        self._knowing = made.know
+        self.events.subscribe(made.tell)
+        return made
+
+    _knowing: Callable[[SyncUnit], None] | None = None
+
+    def _usual(self, unit: SyncUnit) -> Operation:
+        """A sync as the unit's policy has it."""
+        automated = unit.policy.automated
+        return Operation(
+            prune=automated is not None and automated.prune,
+            options=unit.policy.options,
+            retry=unit.policy.retry,
+            adopt=unit.policy.adopt,
+        )
+
+    # -- units -------------------------------------------------------------------------------------------
+
+    def _hear(self, news: UnitNews) -> None:
+        match news:
+            case Stored(unit=unit):
+                self._hear_unit(unit)
+            case Gone(id=unit_id):
+                self._forget(unit_id)
+            case Unreadable(id=unit_id, error=error):
+                self._publish(UnitUnreadable(at=self._clock.now(), unit=unit_id, reason=str(error)))
+            case AllTold():
+                self._known.set()
+            case _:
+                assert_never(news)
+
+    def _hear_unit(self, stored: SyncUnit) -> None:
+        before = self._ledger.hear(stored)
+        self._by_mark[self._mark(stored.id)] = stored.id
+        if self._knowing is not None:
+            self._knowing(stored)
+        if before is not None and before.destination.cluster != stored.destination.cluster:
+            self._leave_cluster(before)
+        is_new = before is None or before.operation is None
+        if stored.operation is not None and is_new:
+            self._operate_later(stored.id, 0)
+        if before is None or (
+            before.policy != stored.policy or declared_digest(before) != declared_digest(stored)
+        ):
+            self.request_refresh(stored.id)
+
+    def _forget(self, unit_id: str) -> None:
+        unit = self._ledger.forget(unit_id)
+        if unit is None:
+            return
+        self._operator.abandon(unit_id)
+        self._reconciler.forget(unit_id)
+        self._by_mark.pop(self._mark(unit_id), None)
+        self._leave_cluster(unit)
+        for waiter in self._ends.pop(unit_id, []):
+            waiter.cancel()
+        self._publish(UnitForgotten(at=self._clock.now(), unit=unit_id))
+
+    def _leave_cluster(self, unit: SyncUnit) -> None:
+        """A unit no longer lives in a cluster, which is closed after its last one."""
+        name = unit.destination.cluster
+        room = self._rooms.get(name)
+        if room is None:
+            return
+        if room.desk is not None:
+            room.desk.comparer.forget(unit.id)
+        if not any(each.destination.cluster == name for each in self._ledger if each.id != unit.id):
+            self._rooms.close(name)
+            self._publish(ClusterDropped(at=self._clock.now(), cluster=name, reason="no unit lives there"))
+
+    def _mark(self, unit_id: str) -> Mark:
+        return self._ways.tracking.mark_for(unit_id)
+
+    def _tenant(self, unit: SyncUnit) -> str:
+        """Who takes turns with whom: the tenants of each cluster."""
+        return f"{unit.destination.cluster}|{unit.tenant}"
+
+    def _look_later(self, unit_id: str, seconds: float) -> None:
+        unit = self._ledger.get(unit_id)
+        if unit is not None and self._pools is not None:
+            self._pools[0].offer(self._tenant(unit), unit_id, after=seconds)
+
+    def _operate_later(self, unit_id: str, seconds: float) -> None:
+        unit = self._ledger.get(unit_id)
+        if unit is not None and self._pools is not None:
+            self._pools[1].offer(self._tenant(unit), unit_id, after=seconds)
+
+    def _working(self) -> tuple[KeyedWorkers[str], KeyedWorkers[str]]:
+        if self._pools is None:
+            raise RuntimeError("the engine does not run")
+        return self._pools
+
+    # -- operations --------------------------------------------------------------------------------------
+
+    async def _start(self, unit: SyncUnit, operation: Operation, reason: str) -> None:
+        await self._ledger.ask(unit.id, operation)
+        self._publish(
+            OperationStarted(
+                at=self._clock.now(),
+                unit=unit.id,
+                revision=operation.revision,
+                automated=operation.automated,
+                dry_run=operation.dry_run,
+                reason=reason,
+            )
+        )
+        self._operate_later(unit.id, 0)
+
+    def _supersede(self, unit_id: str, revision: str) -> None:
+        control = self._operator.control(unit_id)
+        if control is not None:
+            control.supersede(revision)
+
+    def _control(self, unit_id: str) -> Control:
+        control = self._operator.control(self.unit(unit_id).id)
+        if control is None:
+            raise NothingUnderWay(f"unit {unit_id}", "no operation is under way", "Start one")
+        return control
+
+    def _operation_ended(self, unit: SyncUnit, state: OperationState) -> None:
+        self._reconciler.listen_for_writes(unit.id)
+        self.request_refresh(unit.id)
+        for waiter in self._ends.pop(unit.id, []):
+            if not waiter.done():
+                waiter.set_result(state)
+        _tell_all(self._completed, unit, state)
+
+    # -- clusters ----------------------------------------------------------------------------------------
+
+    def _make_desk(self, entry: ClusterEntry, cluster: Cluster) -> Desk:
+        desk = Desk(
+            entry,
+            cluster,
+            self._ways,
+            settings=self._cache_settings,
+            stand_ins=self._stand_ins,
+            digest_key=self._key[:32],
+            manager="trimtab",
+            jq=self._jq,
+            clock=self._clock,
+        )
+        desk.cache.subscribe(partial(self._hear_change, entry.name))
+        return desk
+
+    def _cluster_ready(self, room: Room) -> None:
+        objects = room.desk.cache.facts().objects if room.desk else 0
+        self._publish(ClusterReady(at=self._clock.now(), cluster=room.name, objects=objects))
+        _tell_all(self._initialized, room.name)
+        self._look_at_cluster(room.name)
+
+    def _cluster_lost(self, room: Room, error: TrimtabError, wait: float) -> None:
+        self._publish(ClusterLost(at=self._clock.now(), cluster=room.name, reason=str(error), retry_in=wait))
+        self._look_at_cluster(room.name)
+
+    def _look_at_cluster(self, name: str) -> None:
+        for unit in self._ledger:
+            if unit.destination.cluster == name:
+                self.request_refresh(unit.id)
+                if unit.operation is not None:
+                    self._operate_later(unit.id, 0)
+
+    async def _hear_cluster(self, news: ClusterNews) -> None:
+        match news:
+            case ClusterCame(name=name):
+                await self._rooms.renew(name)
+            case ClusterWent(name=name):
+                if self._rooms.close(name) is not None:
+                    reason = "its credentials were withdrawn"
+                    self._publish(ClusterDropped(at=self._clock.now(), cluster=name, reason=reason))
+                    self._look_at_cluster(name)
+            case _:
+                assert_never(news)
+
+    def _hear_change(self, cluster: str, change: Change) -> None:
+        if change.after is not None:
+            if self._updated:
+                _tell_all(self._updated, cluster, change.after)
+        elif self._removed:
+            _tell_all(self._removed, cluster, change.key)
+        if change.is_status_traffic:
+            return
+        for live in (change.before, change.after):
+            if live is not None and live.is_root:
+                self._look_after_change(cluster, live)
+
+    def _look_after_change(self, cluster: str, live: Live) -> None:
+        unit_id = self._by_mark.get(live.mark) if live.mark is not None else None
+        unit = self._ledger.get(unit_id) if unit_id is not None else None
+        if unit is None or unit.destination.cluster != cluster:
+            return
+        settings = self._settings
+        delay = settings.settle if unit.operation is None else settings.settle_while_syncing
+        self._look_later(unit.id, delay.total_seconds())
+
+
+class _Readings:
+    """What a scrape reads of an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def units(self) -> Iterable[SyncUnit]:
+        """Every unit."""
+        return self._engine.units()
+
+    def clusters(self) -> Iterable[ClusterFigures]:
+        """Every cluster in use."""
+        return [_figures(room) for room in self._engine._rooms.all()]  # noqa: SLF001 - one class in two
+
+    def queues(self) -> Iterable[QueueFigures]:
+        """The pools of processors."""
+        names = ("app_reconciliation_queue", "app_operation_processing_queue")
+        if not self._engine.is_running:
+            return []
+        return [
+            QueueFigures(
+                name=name,
+                waiting=len(found.in_state(*_WAITING)) + found.left_out,
+                running=len(found.in_state(WorkState.RUNNING)),
+                held=len(found.in_state(*_HELD)),
+            )
+            for name, found in zip(names, self._engine.in_hand(), strict=True)
+        ]
+
+
+def _figures(room: Room) -> ClusterFigures:
+    facts = room.desk.cache.facts() if room.desk is not None else None
+    return ClusterFigures(
+        name=room.name,
+        version=facts.version if facts else "",
+        connected=room.state is RoomState.READY,
+        objects=facts.objects if facts else 0,
+        kinds=facts.kinds if facts else 0,
+        age=facts.age.total_seconds() if facts and facts.age is not None else -1,
+    )
+
+
+def _added(held: list[_T], one: _T) -> Callable[[], None]:
+    held.append(one)
+
+    def remove() -> None:
+        if one in held:
+            held.remove(one)
+
+    return remove
+
+
+def _tell_all(listeners: Iterable[Callable[..., None]], *arguments: object) -> None:
+    """Tell everybody; one who fails harms nobody else."""
+    for told in tuple(listeners):
+        try:
+            told(*arguments)
+        except Exception:  # noqa: BLE001 - what listeners do is theirs
+            _log.exception("a listener failed")

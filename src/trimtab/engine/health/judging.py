@@ -1,0 +1,127 @@
+"""Judges one object: by being deleted, by a user's rule, by the table of built-in kinds. Pure.
+
+A kind's rule sees a small typed view of the object, so an object of another form than its kind's is not a bug
+here but `Unknown`, with the reason. Kinds that are not in the table have no health and count as fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.engine.health import definitions, pods, serving, workloads
+from trimtab.engine.health.values import HOOK_FINALIZERS, PENDING_DELETION, Health, Seen, unknown
+from trimtab.resources.manifests import Manifest
+
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
+
+
+class HealthRule(Protocol):
+    """A user's way to judge some kinds; it goes before the built-in one."""
+
+    def applies_to(self, group: str, kind: str) -> bool:
+        """Whether it has something to say about this kind."""
+
+    def judge(self, manifest: Manifest) -> Health | None:
+        """The judgement; None leaves it to the next rule."""
+
+
+class _Judge(Struct, frozen=True):
+    """How one kind is judged: the versions it is known in, what to read of it, and the rule."""
+
+    versions: frozenset[str]
+    view: type[Any]
+    rule: Callable[[Any], Health]
+    decoder: msgspec.json.Decoder[Any]
+
+
+def _judge(versions: str, view: type[Any], rule: Callable[[Any], Health]) -> _Judge:
+    return _Judge(frozenset(versions.split()), view, rule, msgspec.json.Decoder(view))
+
+
+_JUDGES: Final[dict[tuple[str, str], _Judge]] = {
+    ("apps", "Deployment"): _judge("v1", workloads.Workload, workloads.deployment),
+    ("apps", "StatefulSet"): _judge("v1", workloads.Workload, workloads.stateful_set),
+    ("apps", "DaemonSet"): _judge("v1", workloads.Workload, workloads.daemon_set),
+    ("apps", "ReplicaSet"): _judge("v1", workloads.Workload, workloads.replica_set),
+    ("batch", "Job"): _judge("v1", workloads.Job, workloads.job),
+    ("batch", "CronJob"): _judge("v1", workloads.CronJob, workloads.cron_job),
+    ("argoproj.io", "Workflow"): _judge("v1alpha1", workloads.Workflow, workloads.workflow),
+    ("", "Pod"): _judge("v1", pods.Pod, pods.pod),
+    ("", "Service"): _judge("v1", serving.Service, serving.service),
+    ("", "PersistentVolumeClaim"): _judge("v1", serving.Claim, serving.claim),
+    ("extensions", "Ingress"): _judge("v1beta1", serving.Serving, serving.ingress),
+    ("networking.k8s.io", "Ingress"): _judge("v1 v1beta1", serving.Serving, serving.ingress),
+    ("autoscaling", "HorizontalPodAutoscaler"): _judge("v1 v2", serving.Conditioned, serving.autoscaler),
+    ("policy", "PodDisruptionBudget"): _judge("v1", serving.Conditioned, serving.disruption_budget),
+    ("apiregistration.k8s.io", "APIService"): _judge(
+        "v1 v1beta1", serving.Conditioned, definitions.api_service
+    ),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _judge(
+        "v1", serving.Conditioned, definitions.custom_resource_definition
+    ),
+}
+
+
+def is_judged(group: str, kind: str, rules: Iterable[HealthRule] = ()) -> bool:
+    """Whether objects of this kind have to be looked into; of others `deletion_health` says everything."""
+    return (group, kind) in _JUDGES or any(rule.applies_to(group, kind) for rule in rules)
+
+
+def deletion_health(*, deleting: bool, finalizers: Iterable[str] = ()) -> Health | None:
+    """The judgement of an object that is on its way out; hooks are still judged by what they did."""
+    return PENDING_DELETION if deleting and HOOK_FINALIZERS.isdisjoint(finalizers) else None
+
+
+def health_of(manifest: Manifest, rules: Iterable[HealthRule] = ()) -> Health | None:
+    """How well one object is; None for kinds that have no health."""
+    try:
+        seen = msgspec.convert(manifest, Seen)
+    except _UNREADABLE as exc:
+        return unknown(f"its metadata cannot be read: {exc}")
+    going = _going(seen)
+    if going is not None:
+        return going
+    group, _, version = seen.api_version.rpartition("/")
+    for rule in rules:
+        judged = rule.judge(manifest) if rule.applies_to(group, seen.kind) else None
+        if judged is not None:
+            return judged
+    judge = _JUDGES.get((group, seen.kind))
+    if judge is None:
+        return None
+    return _judged(judge, version, seen.kind, lambda: msgspec.convert(manifest, judge.view))
+
+
+def health_in(
+    raw: bytes, group: str, version: str, kind: str, rules: Iterable[HealthRule] = ()
+) -> Health | None:
+    """How well the object in these bytes is, if it is not being deleted; no more than needed is decoded.
+
+    Whether it is being deleted, the caller knows already: `deletion_health`.
+    """
+    for rule in rules:
+        judged = rule.judge(msgspec.json.decode(raw)) if rule.applies_to(group, kind) else None
+        if judged is not None:
+            return judged
+    judge = _JUDGES.get((group, kind))
+    return None if judge is None else _judged(judge, version, kind, lambda: judge.decoder.decode(raw))
+
+
+def _going(seen: Seen) -> Health | None:
+    meta = seen.metadata
+    if meta is None or meta.deletion_timestamp is None:
+        return None
+    return deletion_health(deleting=True, finalizers=meta.finalizers or ())
+
+
+def _judged(judge: _Judge, version: str, kind: str, view: Callable[[], Any]) -> Health:
+    if version not in judge.versions:
+        return unknown(f"no rule for {kind} in version {version}")
+    try:
+        return judge.rule(view())
+    except _UNREADABLE as exc:
+        return unknown(f"the {kind} cannot be read: {exc}")

@@ -1,0 +1,112 @@
+"""The units as an engine knows them, and the one way by which it changes how they stand.
+
+Comparing and syncing go on at the same time and both change a unit's status, so a change is a function of the
+status as it is now, made at once in memory; writing follows, one at a time per unit, and whatever changed
+meanwhile goes into the next writing. There is one ledger per engine and one engine per unit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from trimtab.engine.operations import Operation
+from trimtab.engine.units import SyncUnit, SyncUnitStore, UnitMissing, UnitStatus
+
+
+class _Page:
+    """One unit: as it is known, what is stored of its status, and whether it is being written."""
+
+    __slots__ = ("saved", "unit", "writing")
+
+    def __init__(self, unit: SyncUnit) -> None:
+        self.unit = unit
+        self.saved = unit.status
+        self.writing: asyncio.Event | None = None
+
+    @property
+    def is_dirty(self) -> bool:
+        status = self.unit.status
+        return replace(self.saved, reconciled_at=status.reconciled_at) != status
+
+
+class Ledger:
+    """Units by their ids."""
+
+    def __init__(self, store: SyncUnitStore) -> None:
+        self._store = store
+        self._pages: dict[str, _Page] = {}
+
+    def __iter__(self) -> Iterator[SyncUnit]:
+        return (page.unit for page in list(self._pages.values()))
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def get(self, unit_id: str) -> SyncUnit | None:
+        """The unit as it is known now."""
+        page = self._pages.get(unit_id)
+        return None if page is None else page.unit
+
+    def hear(self, stored: SyncUnit) -> SyncUnit | None:
+        """Take in what the store tells; the answer is the unit as it was known before."""
+        page = self._pages.get(stored.id)
+        if page is None:
+            self._pages[stored.id] = _Page(stored)
+            return None
+        before = page.unit
+        page.unit = _heard(before, stored, is_dirty=page.is_dirty)
+        page.saved = stored.status
+        return before
+
+    def forget(self, unit_id: str) -> SyncUnit | None:
+        """Take in that a unit is gone; the answer is the unit as it was known."""
+        page = self._pages.pop(unit_id, None)
+        return None if page is None else page.unit
+
+    async def change(self, unit_id: str, change: Callable[[UnitStatus], UnitStatus]) -> SyncUnit:
+        """Change a unit's status and have it stored; what changes nothing is not stored.
+
+        When a unit was looked at last is stored along with the next real change.
+        """
+        page = self._page(unit_id)
+        page.unit = replace(page.unit, status=change(page.unit.status))
+        await self._store_page(unit_id, page)
+        return page.unit
+
+    async def ask(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+        """Ask something of a unit, or record that it is done."""
+        page = self._page(unit_id)
+        await self._store_page(unit_id, page)
+        self.hear(await self._store.set_operation(unit_id, operation))
+        return page.unit
+
+    async def _store_page(self, unit_id: str, page: _Page) -> None:
+        while page.is_dirty:
+            if page.writing is not None:
+                await page.writing.wait()
+                continue
+            page.writing, status = asyncio.Event(), page.unit.status
+            try:
+                await self._store.set_status(unit_id, status)
+                page.saved = status
+            finally:
+                page.writing.set()
+                page.writing = None
+
+    def _page(self, unit_id: str) -> _Page:
+        page = self._pages.get(unit_id)
+        if page is None:
+            raise UnitMissing(f"unit {unit_id}", "there is no such unit", "Create it")
+        return page
+
+
+def _heard(known: SyncUnit, stored: SyncUnit, *, is_dirty: bool) -> SyncUnit:
+    """What is wanted and asked as it is stored; how it stands as it is known here, if that is newer."""
+    if not is_dirty:
+        return replace(stored, status=replace(stored.status, reconciled_at=known.status.reconciled_at))
+    is_new = stored.operation is not None and known.operation is None
+    status = replace(known.status, operation_state=None) if is_new else known.status
+    return replace(stored, status=status)

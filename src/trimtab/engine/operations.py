@@ -1,0 +1,230 @@
+"""Operations: what was asked of a unit, and how far it has come. Pure.
+
+These values are stored, printed as JSON and read back by the process that goes on after a crash, so they hold
+names, identities and words, never manifests. Deciding what follows is the business of `plan` and `progress`.
+"""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from trimtab.resources.keys import ResourceKey
+
+
+class OperationPhase(enum.Enum):
+    """Where an operation stands; the last three are final."""
+
+    RUNNING = "Running"
+    TERMINATING = "Terminating"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    ERROR = "Error"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more will happen."""
+        return self in _FINAL
+
+
+_FINAL = frozenset({OperationPhase.SUCCEEDED, OperationPhase.FAILED, OperationPhase.ERROR})
+
+
+class SyncPhase(enum.Enum):
+    """The phases of a sync, in their order; the last one runs only when something failed."""
+
+    PRE_SYNC = "PreSync"
+    SYNC = "Sync"
+    POST_SYNC = "PostSync"
+    SYNC_FAIL = "SyncFail"
+
+
+class Strategy(enum.Enum):
+    """Whether hooks take part."""
+
+    HOOK = "hook"
+    APPLY = "apply"
+
+
+class Rehearsal(enum.Enum):
+    """Whether the writes of an operation are tried as server dry-runs before the first one is made.
+
+    `AUTO` rehearses what a failure in the middle would leave half done: plans of more than one wave, with
+    hooks or with prunes. A plan of one wave of writes is its own rehearsal: every write is refused or made by
+    itself, and trying each twice would halve the speed.
+    """
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class StepStatus(enum.Enum):
+    """What became of one object."""
+
+    SYNCED = "Synced"
+    SYNC_FAILED = "SyncFailed"
+    PRUNED = "Pruned"
+    PRUNE_SKIPPED = "PruneSkipped"
+
+
+class StepPhase(enum.Enum):
+    """Whether what was written has come to its end: hooks run to completion, objects become healthy."""
+
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    ERROR = "Error"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more will happen to this step."""
+        return self is not StepPhase.RUNNING
+
+    @property
+    def bad(self) -> bool:
+        """Whether it ended badly."""
+        return self in _BAD
+
+
+_BAD = frozenset({StepPhase.FAILED, StepPhase.ERROR})
+
+
+class Selected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """One object of a selective sync; an empty namespace means any."""
+
+    group: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+
+    def matches(self, key: ResourceKey) -> bool:
+        """Whether this names the object."""
+        same = (self.group, self.kind, self.name) == (key.group, key.kind, key.name)
+        return same and self.namespace in {"", key.namespace}
+
+
+class RetryLimits(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How often a failed operation is tried again, and after how long.
+
+    The first retry comes after `wait`, each later one after `factor` times as long, at most `longest`.
+    """
+
+    #: how often at most; negative means without end
+    limit: int = 0
+    wait: timedelta = timedelta(seconds=5)
+    factor: float = 2.0
+    longest: timedelta = timedelta(minutes=3)
+    #: whether a retry follows the branch to its newest commit instead of staying at the first one's
+    refresh: bool = False
+
+
+class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What was asked for."""
+
+    #: the revision to sync to; empty means what the unit's source names
+    revision: str = ""
+    #: another source than the unit's own, as a rollback needs; None means the unit's
+    source: Any = None
+    #: delete what Git no longer asks for
+    prune: bool = False
+    #: ask the server what it would do, and change nothing
+    dry_run: bool = False
+    strategy: Strategy = Strategy.HOOK
+    #: delete and create anew what the server refuses to change
+    force: bool = False
+    #: these objects alone; hooks do not take part
+    resources: tuple[Selected, ...] = ()
+    #: sync options as in annotations, such as `CreateNamespace=true`
+    options: tuple[str, ...] = ()
+    retry: RetryLimits = RetryLimits()
+    asked_by: str = ""
+    automated: bool = False
+    #: how many self-heals of this revision came before
+    heal_attempts: int = 0
+    #: when somebody agreed to the deletions; it counts if that was after the operation started
+    deletions_approved_at: datetime | None = None
+    #: how long all attempts together may take; none means without end
+    timeout: timedelta | None = None
+    #: take over objects that carry somebody else's mark
+    adopt: bool = False
+    rehearsal: Rehearsal = Rehearsal.AUTO
+    #: the digest of the plan somebody read and agreed to; a plan with another digest is not carried out
+    plan_digest: str = ""
+
+
+class StepResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """What became of one object in one phase."""
+
+    key: ResourceKey
+    sync_phase: SyncPhase
+    #: None while the step is still to be done
+    status: StepStatus | None = None
+    phase: StepPhase = StepPhase.RUNNING
+    #: the step is a hook of its phase's type
+    hook: bool = False
+    message: str = ""
+    #: the place in the order in which objects were first touched, from 1
+    order: int = 0
+    version: str = ""
+    images: tuple[str, ...] = ()
+    #: identity and version right after the write: a cache that shows an older one has not heard of it yet
+    uid: str = ""
+    resource_version: str = ""
+    #: when the write was answered
+    at: datetime | None = None
+
+
+class HookRun(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """One run of a hook; recorded before the hook is created, so that a restart knows its own hook again."""
+
+    key: ResourceKey
+    sync_phase: SyncPhase
+    #: the identity of what stood under this name before and has to go first; anything else there is ours
+    replaces: str = ""
+    #: what stood there before has been told to go
+    cleared: bool = False
+    #: our finalizer was taken off this run's object
+    released: bool = False
+    #: this run's object was deleted by its policy
+    deleted: bool = False
+    #: why it could not be released or deleted
+    problem: str = ""
+
+
+class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How far an operation has come: all that the next process needs to go on."""
+
+    operation: Operation
+    started_at: datetime
+    phase: OperationPhase = OperationPhase.RUNNING
+    message: str = ""
+    #: the commit that is synced; empty until it is resolved
+    revision: str = ""
+    #: the digest of the plan that is carried out
+    plan: str = ""
+    finished_at: datetime | None = None
+    #: how many attempts failed before this one
+    retry_count: int = 0
+    #: when the next attempt starts, while one is awaited
+    retry_at: datetime | None = None
+    #: the revision that took this one's place while it only waited
+    superseded_by: str = ""
+    #: since when it waits for what the message says; none while it acts
+    waiting_since: datetime | None = None
+    results: tuple[StepResult, ...] = ()
+    #: objects whose writes have begun, recorded before the first of their wave
+    begun: tuple[ResourceKey, ...] = ()
+    hooks: tuple[HookRun, ...] = ()
+    #: set once what was to be rehearsed has passed
+    rehearsed: bool = False
+    #: what ended the operation before its time, if that was an error
+    failure: str = ""
+
+
+def started(operation: Operation, revision: str, now: datetime) -> OperationState:
+    """The state of an operation that has just been accepted."""
+    return OperationState(operation=operation, started_at=now, revision=revision)

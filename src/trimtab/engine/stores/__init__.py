@@ -1,0 +1,8 @@
+"""Where units are kept: in memory, in files, or as records in a cluster. One contract holds for all three."""
+
+from trimtab.engine.stores.files import FileStore
+from trimtab.engine.stores.memory import MemoryStore
+from trimtab.engine.stores.records import RecordStore
+from trimtab.engine.stores.sealing import Keyring
+
+__all__ = ["FileStore", "Keyring", "MemoryStore", "RecordStore"]

@@ -1,0 +1,365 @@
+"""`RecordStore`: units as records in a cluster, which needs no CRD: one Secret each, and more for large ones.
+
+Secrets and not ConfigMaps, because many people may read ConfigMaps (the built-in role `view` may, and may not
+read Secrets), because clusters that encrypt anything at rest encrypt Secrets, and because a Secret's type
+cannot be changed. What a record holds is sealed all the same (`sealing`), with a key that is kept elsewhere:
+backups and whoever may read the namespace learn names and verdicts, nothing more.
+
+A record is a head and, above `chunk_size`, chunks. Chunks are written first, each under a name of its own
+that was never used before; the head then names them, if it still is what we read; the old ones are removed
+last. So a crash at any point leaves the old record or the new one, and at worst chunks that no head names,
+which `collect_garbage` finds. Several processes may write: whoever comes second reads again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.engine.operations import Operation
+from trimtab.engine.stores.changing import declared_anew, exists, missing, with_operation, with_status
+from trimtab.engine.stores.sealing import Keyring, SealBroken
+from trimtab.engine.units import AllTold, Gone, Stored, SyncUnit, UnitNews, UnitStatus, Unreadable
+from trimtab.errors import StoreUnavailable, TrimtabError
+from trimtab.kube.cluster import Cluster, Deletion, Selection
+from trimtab.kube.discovery import Resource
+from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, NotFound
+from trimtab.kube.objects import KubeObject
+from trimtab.kube.picture import Complete, Removed, Upserted
+from trimtab.kube.times import parse_time
+from trimtab.kube.watch import follow
+from trimtab.tasks import Clock, SystemClock
+
+SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
+#: a Secret holds 1 MiB at most, and grows by a third on its way
+CHUNK_SIZE: Final = 512 << 10
+RECORD_TYPE: Final = "trimtab.dev/unit"
+RECORD_LABEL: Final = "trimtab.dev/record"
+UNIT_LABEL: Final = "trimtab.dev/unit-hash"
+UNIT_ANNOTATION: Final = "trimtab.dev/unit"
+_HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
+_CHUNKS: Final = Selection(labels=f"{RECORD_LABEL}=chunk")
+#: how often a record that others keep changing is read again before we give up for now
+_PATIENCE: Final = 8
+#: larger ones are sealed in a thread, because that takes milliseconds
+_LARGE: Final = 64 << 10
+_T = TypeVar("_T")
+
+
+class _Known(Struct, frozen=True, kw_only=True):
+    """A record as it was last read or written."""
+
+    unit: SyncUnit
+    uid: str
+    resource_version: str
+    chunks: tuple[str, ...]
+
+
+class RecordStore:
+    """Units in the Secrets of one namespace."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        namespace: str,
+        keys: Keyring,
+        clock: Clock | None = None,
+        chunk_size: int = CHUNK_SIZE,
+    ) -> None:
+        """Take the cluster and the namespace, which has to be there, and the keys that seal and open."""
+        self._cluster = cluster
+        self._namespace = namespace
+        self._keys = keys
+        self._clock = clock or SystemClock()
+        self._chunk_size = chunk_size
+        self._known: dict[str, _Known] = {}
+        self._followers: list[Callable[[UnitNews], None]] = []
+
+    async def list(self) -> tuple[SyncUnit, ...]:
+        """Every unit that can be read, in the order of their ids."""
+        units: list[SyncUnit] = []
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_HEADS):
+            for head in page.objects:
+                try:
+                    units.append((await self._opened(head)).unit)
+                except SealBroken:
+                    continue
+        return tuple(sorted(units, key=lambda unit: unit.id))
+
+    async def get(self, unit_id: str) -> SyncUnit:
+        """One unit."""
+        return (await self._read(unit_id)).unit
+
+    async def create(self, unit: SyncUnit) -> SyncUnit:
+        """Add a unit."""
+        sealed = await self._sealed(unit)
+        chunks = await self._write_chunks(unit.id, sealed)
+        body = self._head(unit, sealed, chunks)
+        try:
+            written = await self._cluster.create(SECRETS, body, namespace=self._namespace)
+        except AlreadyExists as error:
+            await self._delete_chunks(chunks)
+            raise exists(unit.id) from error
+        return self._remember(unit, written.object, chunks)
+
+    async def update(self, unit: SyncUnit) -> SyncUnit:
+        """Change what is wanted of a unit."""
+        return await self._change(unit.id, lambda stored: declared_anew(stored, unit))
+
+    async def delete(self, unit_id: str) -> None:
+        """Forget a unit: the head first, so that no half of a record is ever read."""
+        known = await self._read(unit_id)
+        await self._cluster.delete(
+            SECRETS, _head_name(unit_id), namespace=self._namespace, how=Deletion(uid=known.uid)
+        )
+        await self._delete_chunks(known.chunks)
+        self._lose(unit_id)
+
+    async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
+        """Record how a unit stands."""
+        return await self._change(unit_id, lambda stored: with_status(stored, status))
+
+    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+        """Ask something of a unit, or record that it is done."""
+        return await self._change(unit_id, lambda stored: with_operation(stored, operation))
+
+    async def follow(self, told: Callable[[UnitNews], None]) -> None:
+        """Tell of everything that is there, then of every change, whoever made it."""
+        names: dict[str, str] = {}
+        self._known.clear()  # so that everything there is is told once more
+        self._followers.append(told)
+        try:
+            async with aclosing(
+                follow(self._cluster, SECRETS, namespace=self._namespace, select=_HEADS, clock=self._clock)
+            ) as heard:
+                async for news in heard:
+                    match news:
+                        case Upserted(object=head):
+                            names[head.metadata.name] = _unit_id(head)
+                            await self._hear(head)
+                        case Removed(name=name):
+                            self._lose(names.pop(name, ""))
+                        case Complete():
+                            told(AllTold())
+                        case _:
+                            pass
+        finally:
+            self._followers.remove(told)
+
+    async def collect_garbage(self, older_than: timedelta = timedelta(hours=1)) -> int:
+        """Delete chunks that no head names, left by processes that died; the answer is how many.
+
+        Young ones are left: somebody may be about to name them.
+        """
+        named: set[str] = set()
+        found: dict[str, KubeObject] = {}
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_CHUNKS):
+            found.update((chunk.metadata.name, chunk) for chunk in page.objects)
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_HEADS):
+            for head in page.objects:
+                named.update(_chunk_names(head.manifest()))
+        limit = self._clock.now() - older_than
+        old = tuple(name for name, chunk in found.items() if name not in named and _created(chunk) < limit)
+        await self._delete_chunks(old)
+        return len(old)
+
+    async def _hear(self, head: KubeObject) -> None:
+        """Take note of a record that changed, unless it was we who changed it."""
+        unit_id = _unit_id(head)
+        known = self._known.get(unit_id)
+        if known is not None and not _newer(head, known):
+            return
+        try:
+            opened = await self._opened(head)
+        except NotFound:
+            return  # the head has moved on since, and we shall be told
+        except TrimtabError as error:
+            self._tell(Unreadable(unit_id, error))
+            return
+        self._known[unit_id] = opened
+        self._tell(Stored(opened.unit))
+
+    async def _change(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        for _ in range(_PATIENCE):
+            known = self._known.get(unit_id) or await self._read(unit_id)
+            changed = change(known.unit)
+            if changed == known.unit:
+                return changed
+            try:
+                return await self._replace(known, changed)
+            except ChangedMeanwhile:
+                self._known.pop(unit_id, None)
+            except NotFound as error:
+                self._known.pop(unit_id, None)
+                raise missing(unit_id) from error
+        raise StoreUnavailable(f"unit {unit_id}", "others keep changing its record")
+
+    async def _replace(self, known: _Known, unit: SyncUnit) -> SyncUnit:
+        sealed = await self._sealed(unit)
+        chunks = await self._write_chunks(unit.id, sealed)
+        body = self._head(unit, sealed, chunks)
+        body["metadata"]["resourceVersion"] = known.resource_version
+        try:
+            written = await self._cluster.update(
+                SECRETS, _head_name(unit.id), body, namespace=self._namespace
+            )
+        except (ChangedMeanwhile, NotFound):
+            await self._delete_chunks(chunks)
+            raise
+        except TrimtabError:
+            # Nobody knows whether it was written, so the chunks stay; garbage collection will know.
+            self._known.pop(unit.id, None)
+            raise
+        self._remember(unit, written.object, chunks)
+        await self._delete_chunks(known.chunks)
+        return unit
+
+    async def _read(self, unit_id: str) -> _Known:
+        for _ in range(_PATIENCE):
+            try:
+                head = await self._cluster.get(SECRETS, _head_name(unit_id), namespace=self._namespace)
+            except NotFound as error:
+                raise missing(unit_id) from error
+            try:
+                opened = await self._opened(head)
+            except NotFound:
+                continue  # its chunks were replaced while we read them
+            self._known[unit_id] = opened
+            return opened
+        raise StoreUnavailable(f"unit {unit_id}", "parts of its record are gone", "Restore them")
+
+    async def _opened(self, head: KubeObject) -> _Known:
+        """What a head and its chunks hold; `NotFound` when a chunk is gone."""
+        unit_id, manifest = _unit_id(head), head.manifest()
+        names = _chunk_names(manifest)
+        sealed = b"".join([await self._chunk(name) for name in names]) if names else _content(manifest)
+        return _Known(
+            unit=await _in_thread_if_large(len(sealed), self._unit_in, sealed, unit_id),
+            uid=head.metadata.uid,
+            resource_version=head.metadata.resource_version,
+            chunks=names,
+        )
+
+    async def _chunk(self, name: str) -> bytes:
+        chunk = await self._cluster.get(SECRETS, name, namespace=self._namespace)
+        return _content(chunk.manifest())
+
+    def _unit_in(self, sealed: bytes, unit_id: str) -> SyncUnit:
+        try:
+            return msgspec.json.decode(self._keys.opened(sealed, self._seal_name(unit_id)), type=SyncUnit)
+        except msgspec.MsgspecError as error:
+            raise SealBroken(f"unit {unit_id}", "it was written by a version that is not ours") from error
+
+    async def _sealed(self, unit: SyncUnit) -> bytes:
+        plain = msgspec.json.encode(unit)
+        return await _in_thread_if_large(len(plain), self._keys.sealed, plain, self._seal_name(unit.id))
+
+    def _seal_name(self, unit_id: str) -> str:
+        return f"unit {self._namespace}/{unit_id}"
+
+    async def _write_chunks(self, unit_id: str, sealed: bytes) -> tuple[str, ...]:
+        """Write what does not fit into the head; the names are those of the content, which never recurs."""
+        if len(sealed) <= self._chunk_size:
+            return ()
+        parts = [sealed[at : at + self._chunk_size] for at in range(0, len(sealed), self._chunk_size)]
+        names = tuple(f"{_head_name(unit_id)}-{_hash(part)}" for part in parts)
+        async with asyncio.TaskGroup() as group:
+            for name, part in zip(names, parts, strict=True):
+                body = _secret(name, unit_id, part, record="chunk")
+                group.create_task(self._create_chunk(body))
+        return names
+
+    async def _create_chunk(self, body: dict[str, Any]) -> None:
+        # The name is the content's: if it is there, an earlier try that got no answer has written it.
+        with suppress(AlreadyExists):
+            await self._cluster.create(SECRETS, body, namespace=self._namespace)
+
+    async def _delete_chunks(self, names: tuple[str, ...]) -> None:
+        """Delete chunks that no head names any more; what fails here is garbage for later."""
+        for name in names:
+            try:
+                await self._cluster.delete(SECRETS, name, namespace=self._namespace)
+            except TrimtabError:
+                continue
+
+    def _head(self, unit: SyncUnit, sealed: bytes, chunks: tuple[str, ...]) -> dict[str, Any]:
+        body = _secret(_head_name(unit.id), unit.id, b"" if chunks else sealed, record="head")
+        body["metadata"]["annotations"] = {
+            UNIT_ANNOTATION: unit.id,
+            "trimtab.dev/verdict": unit.status.verdict.value,
+            "trimtab.dev/health": unit.status.health.status.value,
+        }
+        if chunks:
+            body["data"] = {"chunks": base64.b64encode(msgspec.json.encode(chunks)).decode()}
+        return body
+
+    def _remember(self, unit: SyncUnit, head: KubeObject, chunks: tuple[str, ...]) -> SyncUnit:
+        metadata = head.metadata
+        self._known[unit.id] = _Known(
+            unit=unit, uid=metadata.uid, resource_version=metadata.resource_version, chunks=chunks
+        )
+        self._tell(Stored(unit))
+        return unit
+
+    def _lose(self, unit_id: str) -> None:
+        if self._known.pop(unit_id, None) is not None:
+            self._tell(Gone(unit_id))
+
+    def _tell(self, news: UnitNews) -> None:
+        for told in tuple(self._followers):
+            told(news)
+
+
+def _newer(head: KubeObject, known: _Known) -> bool:
+    """Whether this is another record than the known one, or a later state of it: echoes come late."""
+    metadata = head.metadata
+    return metadata.uid != known.uid or int(metadata.resource_version) > int(known.resource_version)
+
+
+async def _in_thread_if_large(size: int, act: Callable[..., _T], *arguments: Any) -> _T:
+    return await asyncio.to_thread(act, *arguments) if size > _LARGE else act(*arguments)
+
+
+def _secret(name: str, unit_id: str, content: bytes, *, record: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "labels": {RECORD_LABEL: record, UNIT_LABEL: _hash(unit_id.encode())}},
+        "type": RECORD_TYPE,
+        "data": {"content": base64.b64encode(content).decode()},
+    }
+
+
+def _head_name(unit_id: str) -> str:
+    """A name that any id has, and that no other id has."""
+    return f"trimtab-unit-{_hash(unit_id.encode())}"
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:40]
+
+
+def _unit_id(head: KubeObject) -> str:
+    return (head.metadata.annotations or {}).get(UNIT_ANNOTATION, "")
+
+
+def _content(manifest: dict[str, Any]) -> bytes:
+    return base64.b64decode((manifest.get("data") or {}).get("content") or "")
+
+
+def _chunk_names(manifest: dict[str, Any]) -> tuple[str, ...]:
+    encoded = (manifest.get("data") or {}).get("chunks") or ""
+    return msgspec.json.decode(base64.b64decode(encoded), type=tuple[str, ...]) if encoded else ()
+
+
+def _created(chunk: KubeObject) -> datetime:
+    return parse_time(chunk.metadata.creation_timestamp or "")

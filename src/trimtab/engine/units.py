@@ -1,0 +1,312 @@
+"""Units: one synced thing each, what is wanted of it and how it stands; and the roles that consumers fill.
+
+Values and protocols only. A unit is stored by a `SyncUnitStore`, its manifests come from a
+`ManifestGenerator`, its cluster from a `CredentialsStore`: the engine knows no more of Git, files or
+kubeconfigs than these.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from trimtab.engine.cache.filters import USUAL, ResourceFilter
+from trimtab.engine.compare.ignoring import IgnoreRule
+from trimtab.engine.health import Health, HealthStatus
+from trimtab.engine.operations import Operation, OperationState, RetryLimits
+from trimtab.engine.prunes import PruneBudget
+from trimtab.engine.rows import Verdict
+from trimtab.engine.tracking import INSTANCE
+from trimtab.errors import Conflict, InvalidSpec, Missing, TrimtabError
+from trimtab.kube.cluster import Cluster
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Found, Manifest
+
+_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
+LONGEST_ID = 180
+
+
+class UnitMissing(Missing):
+    """There is no unit of this name."""
+
+
+class UnitExists(Conflict):
+    """There is a unit of this name already."""
+
+
+class OperationUnderWay(Conflict):
+    """The unit is busy with another operation."""
+
+
+class Destination(Struct, frozen=True, kw_only=True, gc=False):
+    """Where a unit's objects live: the cluster by its name in the credentials, and the default namespace."""
+
+    cluster: str
+    namespace: str = "default"
+
+
+class Automated(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What may happen without being asked."""
+
+    #: delete what Git no longer asks for
+    prune: bool = False
+    #: put back what was changed in the cluster
+    self_heal: bool = False
+    #: let self-heal run the whole sync with its hooks, not only the objects that drifted
+    heal_with_hooks: bool = False
+    #: let a unit become empty
+    allow_empty: bool = False
+    #: false keeps the rest of this on file without acting on it
+    enabled: bool = True
+
+
+class NamespaceMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Labels and annotations of the destination namespace, where the unit makes it."""
+
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+
+
+class Policy(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How a unit is to be treated."""
+
+    automated: Automated | None = None
+    #: sync options, such as `CreateNamespace=true`
+    options: tuple[str, ...] = ()
+    retry: RetryLimits = RetryLimits(limit=5)
+    namespace_metadata: NamespaceMetadata | None = None
+    ignore_differences: tuple[IgnoreRule, ...] = ()
+    prune_budget: PruneBudget = PruneBudget()
+    #: take over objects that carry somebody else's mark
+    adopt: bool = False
+    #: entries of history that are kept; 0 keeps none
+    history_limit: int = 10
+
+
+class ConditionType(enum.Enum):
+    """What may be wrong with a unit."""
+
+    INVALID_SPEC = "InvalidSpecError"
+    COMPARISON = "ComparisonError"
+    SYNC = "SyncError"
+    UNKNOWN = "UnknownError"
+    SHARED = "SharedResourceWarning"
+    REPEATED = "RepeatedResourceWarning"
+    EXCLUDED = "ExcludedResourceWarning"
+    ORPHANED = "OrphanedResourceWarning"
+
+
+class Condition(Struct, frozen=True, kw_only=True, gc=False):
+    """One thing that is wrong with a unit, and since when it has been put in these words."""
+
+    type: ConditionType
+    message: str
+    since: datetime
+
+
+class ResourceSummary(Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
+    """One object of a unit as its status tells it."""
+
+    key: ResourceKey
+    version: str
+    #: None for what is not compared: somebody's copy of an object
+    verdict: Verdict | None
+    health: Health | None = None
+    #: it is there and Git no longer asks for it
+    prune: bool = False
+    problem: str = ""
+
+
+class Attempt(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """What the last sync tried to reach: judged by what was rendered, not by the name of the commit alone."""
+
+    revision: str
+    rendered: str
+    source: str
+
+
+class Deployed(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One successful sync of everything, for rolling back."""
+
+    id: int
+    revision: str
+    source: Any
+    started_at: datetime
+    deployed_at: datetime
+    asked_by: str = ""
+
+
+class UnitStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How a unit stands."""
+
+    verdict: Verdict = Verdict.UNKNOWN
+    health: Health = Health(HealthStatus.UNKNOWN)
+    health_since: datetime | None = None
+    #: the commit that was compared, and the digest of what it rendered to
+    revision: str = ""
+    rendered: str = ""
+    resources: tuple[ResourceSummary, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    operation_state: OperationState | None = None
+    attempted: Attempt | None = None
+    history: tuple[Deployed, ...] = ()
+    #: the digest of source, destination and policy that were compared
+    declared: str = ""
+    reconciled_at: datetime | None = None
+
+
+class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One synced thing: what is wanted of it, how it stands, and what was asked of it last."""
+
+    id: str
+    #: whatever the manifest generator understands
+    source: Any
+    destination: Destination
+    policy: Policy = Policy()
+    #: whose it is: tenants take turns
+    tenant: str = ""
+    status: UnitStatus = UnitStatus()
+    operation: Operation | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.id) > LONGEST_ID or not _ID.fullmatch(self.id) or "//" in self.id or ".." in self.id:
+            raise InvalidSpec(
+                f"unit {self.id[:LONGEST_ID]!r}",
+                f"an id has up to {LONGEST_ID} letters, digits, dots, dashes and single slashes",
+                "Choose another id",
+            )
+
+
+class Stored(Struct, frozen=True):
+    """A unit is there, in this state."""
+
+    unit: SyncUnit
+
+
+class Gone(Struct, frozen=True):
+    """A unit was deleted."""
+
+    id: str
+
+
+class Unreadable(Struct, frozen=True):
+    """A unit is there and cannot be read; whatever was known of it still holds."""
+
+    id: str
+    error: TrimtabError
+
+
+class AllTold(Struct, frozen=True):
+    """Everything that was there when following began has been told."""
+
+
+UnitNews: TypeAlias = Stored | Gone | Unreadable | AllTold
+
+
+class SyncUnitStore(Protocol):
+    """Where units are kept."""
+
+    async def list(self) -> tuple[SyncUnit, ...]:
+        """Every unit that can be read, in the order of their ids."""
+
+    async def get(self, unit_id: str) -> SyncUnit:
+        """One unit; `UnitMissing` if there is none."""
+
+    async def create(self, unit: SyncUnit) -> SyncUnit:
+        """Add a unit; `UnitExists` if its id is taken."""
+
+    async def update(self, unit: SyncUnit) -> SyncUnit:
+        """Change what is wanted of a unit; its status and operation stay as they are."""
+
+    async def delete(self, unit_id: str) -> None:
+        """Forget a unit; its objects stay as they are."""
+
+    async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
+        """Record how a unit stands."""
+
+    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+        """Ask something of a unit, which forgets the last operation's state; None when it is done.
+
+        `OperationUnderWay` while another one is there.
+        """
+
+    async def follow(self, told: Callable[[UnitNews], None]) -> None:
+        """Tell of everything that is there, `AllTold`, then of every change, for ever."""
+
+
+class Generated(Struct, frozen=True, kw_only=True):
+    """Manifests of one revision, all of them: something that fails half-way raises instead."""
+
+    manifests: tuple[Found, ...]
+    revision: str
+    #: names the content: equal digests mean equal manifests
+    digest: str
+
+
+class ManifestGenerator(Protocol):
+    """Makes manifests of a unit's source."""
+
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests at a revision; an empty one means the newest that the source names."""
+
+
+class ClusterEntry(Struct, frozen=True, kw_only=True):
+    """One cluster: how to reach it, and what of it may be managed."""
+
+    name: str
+    #: connects anew each time it is called
+    connect: Callable[[], AbstractAsyncContextManager[Cluster]]
+    #: only these namespaces; none means all
+    namespaces: tuple[str, ...] = ()
+    #: whether cluster-wide kinds are managed, where namespaces are named
+    cluster_resources: bool = False
+
+
+class ClusterCame(Struct, frozen=True):
+    """A cluster is there, or there in another way than before."""
+
+    name: str
+
+
+class ClusterWent(Struct, frozen=True):
+    """A cluster is no longer to be used."""
+
+    name: str
+
+
+ClusterNews: TypeAlias = ClusterCame | ClusterWent
+
+
+class CredentialsStore(Protocol):
+    """Knows the clusters."""
+
+    async def get_cluster(self, name: str) -> ClusterEntry:
+        """The cluster of this name; `Missing` if there is none."""
+
+    async def watch_clusters(self, told: Callable[[ClusterNews], None]) -> None:
+        """Tell of clusters that come, change and go, for ever."""
+
+
+class ResourceOverride(Struct, frozen=True, kw_only=True):
+    """How objects of some kinds are treated otherwise than usual."""
+
+    #: judges their health; None leaves it to the next rule
+    health: Callable[[Manifest], Health | None] | None = None
+    ignore_differences: tuple[IgnoreRule, ...] = ()
+
+
+class ReconciliationSettings(Struct, frozen=True, kw_only=True):
+    """What may change while the engine runs."""
+
+    #: the label by which Argo CD's ways of tracking name a unit
+    app_instance_label_key: str = INSTANCE
+    #: which kinds are looked at
+    resources_filter: ResourceFilter = USUAL
+    #: by kind: `apps/Deployment`, `ConfigMap`, or with globs
+    resource_overrides: Mapping[str, ResourceOverride] = {}

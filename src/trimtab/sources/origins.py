@@ -1,0 +1,42 @@
+"""Where a tree comes from, as a value that travels to a worker process, which opens it there."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TypeAlias, assert_never
+
+from msgspec import Struct
+
+from trimtab.sources.folders import FolderTree
+from trimtab.sources.gittree import tree_of
+from trimtab.sources.revisions import Revision
+from trimtab.sources.trees import Tree
+
+
+class FolderOrigin(Struct, frozen=True, kw_only=True, tag="folder"):
+    """A plain folder as it is at one `moment`: another moment makes the worker look again."""
+
+    path: str
+    moment: int = 0
+
+
+class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
+    """A revision of a repository; whoever has one may read it."""
+
+    revision: Revision
+
+
+Origin: TypeAlias = FolderOrigin | RevisionOrigin
+
+
+@functools.lru_cache(maxsize=8)
+def opened(origin: Origin) -> Tree:
+    """The tree; the last few stay open, for one revision usually serves many renders."""
+    match origin:
+        case FolderOrigin(path=path):
+            return FolderTree(Path(path))
+        case RevisionOrigin(revision=revision):
+            return tree_of(revision)
+        case _:
+            assert_never(origin)

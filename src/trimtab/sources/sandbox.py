@@ -1,0 +1,121 @@
+"""Private folders for programs: filled with copies of files and of links proven to stay inside, then removed.
+
+One folder per run, readable by nobody else, below one folder per process. What a killed process leaves behind
+is swept by the next. What a program may do besides reading its folder is bounded by `trimtab.programs`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from trimtab.errors import SourceRefused, Unavailable
+from trimtab.sources.jobs import Call, Job
+from trimtab.sources.trees import Tree
+
+#: folders of its own that a program may write to
+HOME = "home"
+TEMPORARY = "tmp"
+
+
+class PrivateFolders:
+    """The folders of one process."""
+
+    def __init__(self, parent: Path) -> None:
+        self._own = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._parent = parent
+        self._count = 0
+
+    def open(self) -> None:
+        """Make our place, and remove those of processes that are gone."""
+        try:
+            self._own.mkdir(mode=0o700, parents=True)
+        except OSError as error:
+            reason = f"programs cannot be given folders in {self._parent}: {error.strerror}"
+            raise Unavailable("rendering", reason, "Mend its rights, or choose another folder") from error
+        for abandoned in _abandoned(self._parent):
+            shutil.rmtree(abandoned, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove everything."""
+        shutil.rmtree(self._own, ignore_errors=True)
+
+    def next(self) -> Path:
+        """A path for one more folder; whoever fills it makes it."""
+        self._count += 1
+        return self._own / str(self._count)
+
+
+def _abandoned(parent: Path) -> Iterator[Path]:
+    for folder in parent.iterdir():
+        owner = folder.name.partition("-")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            yield folder
+
+
+def fill(folder: Path, call: Call, trees: Mapping[str, Tree], job: Job) -> None:
+    """Write the private copy that a call needs."""
+    left = job.bounds.bytes
+    try:
+        writer = _Writer(folder)
+        for each in call.taken:
+            content = trees[each.source].read(each.path)
+            left -= len(content)
+            if left < 0:
+                reason = f"it is made of more than {job.bounds.bytes:,} bytes"
+                raise SourceRefused(job.subject, reason, "Keep what does not belong to it elsewhere")
+            writer.link(each.to, content) if each.link else writer.file(each.to, content)
+        for to, content in call.made:
+            writer.file(to, content)
+    except OSError as error:
+        reason = f"its private copy could not be written: {error.strerror}"
+        raise Unavailable(job.subject, reason, "Make room on the disk") from error
+
+
+class _Writer:
+    """Writes below one folder that nobody else writes to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        self._made: set[str] = set()
+        for name in ("", HOME, TEMPORARY):
+            self._make(name)
+
+    def file(self, to: str, content: bytes) -> None:
+        """A regular file."""
+        # O_EXCL opens no link: nothing is ever written through one.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(self._place(to), flags, 0o600)
+        try:
+            os.write(file, content) if len(content) < 1 << 20 else _write_all(file, content)
+        finally:
+            os.close(file)
+
+    def link(self, to: str, target: bytes) -> None:
+        """A link that was proven to stay inside."""
+        os.symlink(target, os.fsencode(self._place(to)))  # noqa: PTH211 - the target may be no text
+
+    def _place(self, to: str) -> str:
+        self._make(to.rpartition("/")[0])
+        return f"{self._folder}/{to}"
+
+    def _make(self, folder: str) -> None:
+        if folder not in self._made:
+            os.makedirs(f"{self._folder}/{folder}", mode=0o700, exist_ok=True)  # noqa: PTH103 - quicker by half
+            self._made.add(folder)
+
+
+def _write_all(file: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def remove(folder: Path) -> None:
+    """Take a private folder away, whatever a program left in it."""
+    with suppress(OSError):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,79 @@
+"""Operations survive being written down, and say plainly what they mean."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from trimtab.engine.operations import (
+    HookRun,
+    Operation,
+    OperationPhase,
+    OperationState,
+    RetryLimits,
+    Selected,
+    StepPhase,
+    StepResult,
+    StepStatus,
+    SyncPhase,
+    started,
+)
+from trimtab.resources.keys import ResourceKey
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WEB = ResourceKey("apps", "Deployment", "shop", "web")
+
+
+def test_a_state_reads_back_as_it_was_written() -> None:
+    state = OperationState(
+        operation=Operation(
+            revision="4f2c9e1",
+            prune=True,
+            resources=(Selected(kind="ConfigMap", name="a"),),
+            retry=RetryLimits(limit=3),
+            timeout=timedelta(minutes=5),
+            deletions_approved_at=NOON,
+        ),
+        started_at=NOON,
+        results=(
+            StepResult(
+                key=WEB, sync_phase=SyncPhase.SYNC, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, order=1
+            ),
+        ),
+        hooks=(HookRun(key=WEB, sync_phase=SyncPhase.PRE_SYNC, replaces="1"),),
+        begun=(WEB,),
+    )
+    assert msgspec.json.decode(msgspec.json.encode(state), type=OperationState) == state
+
+
+def test_what_was_not_asked_for_is_not_written_down() -> None:
+    state = started(Operation(prune=True), "4f2c9e1", NOON)
+    assert msgspec.json.decode(msgspec.json.encode(state)) == {
+        "operation": {"prune": True},
+        "startedAt": "2026-01-01T12:00:00Z",
+        "revision": "4f2c9e1",
+    }
+
+
+@pytest.mark.fact("S25")
+@pytest.mark.parametrize(
+    ("selected", "matches"),
+    [
+        (Selected(group="apps", kind="Deployment", name="web"), True),
+        (Selected(group="apps", kind="Deployment", namespace="shop", name="web"), True),
+        (Selected(group="apps", kind="Deployment", namespace="bank", name="web"), False),
+        (Selected(kind="Deployment", name="web"), False),
+        (Selected(group="apps", kind="Deployment", name="we"), False),
+    ],
+)
+def test_a_selection_names_group_kind_and_name_and_a_namespace_if_it_says_one(
+    selected: Selected,
+    matches: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert selected.matches(WEB) is matches
+
+
+def test_the_last_three_phases_are_final() -> None:
+    assert [phase.value for phase in OperationPhase if phase.final] == ["Succeeded", "Failed", "Error"]
