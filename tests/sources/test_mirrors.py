@@ -34,6 +34,11 @@ def packs(mirror: str) -> list[Path]:
     return sorted(Path(mirror).glob("objects/pack/*.pack"))
 
 
+def kept(mirror: str, commit: str) -> list[Path]:
+    """The refs by which a mirror keeps a commit."""
+    return list(Path(mirror).glob(f"refs/trimtab/keep/*/{commit}"))
+
+
 def damage(path: Path) -> None:
     """Turn the middle of a file into something else."""
     path.chmod(0o600)
@@ -373,7 +378,7 @@ async def test_a_partial_mirror_is_tidied_and_heals_like_any_other(
             await repositories.fetch(wish)
         revision = await repositories.fetch(wish)
         assert GitTree(revision.mirror, revision.commit).read("web/a") == b"2"
-        assert not list(Path(revision.mirror).glob(f"refs/trimtab/keep/*/{first}"))
+        assert kept(revision.mirror, first) == []
         for pack in packs(revision.mirror):
             damage(pack)
         assert await repositories.mend(wish, revision)
