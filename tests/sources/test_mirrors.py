@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,12 +15,15 @@ import pytest
 from aiohttp import web
 
 from tests.sources.conftest import Opening, wanted
-from tests.sources.githost import GitHost, git_host
+from tests.sources.githost import GitHost, basic_header, git_host
 from tests.sources.upstream import File, Link, Submodule, Upstream
 from trimtab.errors import GitUnreachable, SourceRefused, Unavailable
+from trimtab.kube.auth.redaction import Secret
 from trimtab.sources import GitTree, tree_of
-from trimtab.sources.complaints import RevisionMissing
+from trimtab.sources.complaints import CredentialRefused, RevisionMissing
+from trimtab.sources.credentials import Basic, Belonging, Credential
 from trimtab.sources.gittree import ObjectMissing
+from trimtab.sources.revisions import Wanted
 from trimtab.tasks import ManualClock
 
 ROOT = Path(__file__).parents[2]
@@ -444,3 +448,40 @@ async def test_a_submodule_on_another_server_is_refused(
     async with git_host(upstream.path.parent) as host, opened() as repositories:
         with pytest.raises(SourceRefused, match="another server"):
             await repositories.fetch(wanted(f"{host.url}/app.git", submodules=True))
+
+
+async def test_a_submodule_is_opened_with_the_credential_for_its_own_address(
+    opened: Opening, upstream: Upstream
+) -> None:
+    nested(upstream)
+    credential = Credential(login=Basic(username="me", password=Secret("right")))
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        host.welcome = {basic_header("me", "right")}
+        with pytest.raises(CredentialRefused, match="lib"):
+            await repositories.fetch(wanted(f"{host.url}/app.git", credential, submodules=True))
+        assert all(not each.authorization for each in host.log if not each.path.startswith("/app.git"))
+        for_all = (Belonging(url=host.url, credential=credential, below=True),)
+        wish = Wanted(url=f"{host.url}/app.git", credentials=for_all, submodules=True)
+        assert tree_of(await repositories.fetch(wish)).read("lib/deep/z") == b"deep"
+
+
+async def test_processes_that_are_killed_at_any_moment_leave_a_mirror_that_works(
+    upstream: Upstream, tmp_path: Path, opened: Opening
+) -> None:
+    chance = random.Random(6)
+    branches = [f"branch-{number}" for number in range(8)]
+    for branch in branches:
+        upstream.commit({"a": branch, "b": os.urandom(20_000)}, branch=branch)
+    async with git_host(upstream.path.parent) as host:
+        for turn in range(4):
+            process = await _started(tmp_path / "mirrors", host, branches)
+            await host.until("info", host.count("info") + chance.randint(1, 4))
+            process.kill()
+            await process.wait()
+            assert process.returncode == -signal.SIGKILL, f"turn {turn} came to its end"
+        async with opened() as repositories:
+            for branch in branches:
+                revision = await repositories.fetch(wanted(f"{host.url}/app.git", target=branch))
+                assert GitTree(revision.mirror, revision.commit).read("a") == branch.encode()
+            last = wanted(f"{host.url}/app.git", target=branches[-1])
+            assert not await repositories.mend(last, await repositories.fetch(last))

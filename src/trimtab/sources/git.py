@@ -147,12 +147,11 @@ def _redirected(asked: Address, location: str, complaint: GitComplained) -> GitC
         target = address_of(location.partition("?")[0].removesuffix(ending))
     except InvalidSpec:
         return complaint
+    reason = f"the server redirects to {target}, where nothing was asked for and no credential is sent"
+    error = SourceRefused(subject, reason, "Use that address, if it is the right one")
     if target.origin == asked.origin and target != asked:
-        return Redirected(complaint.error, target)
-    reason = f"the server redirects to {target}, and redirects to other servers are not followed"
-    return GitComplained(
-        Meaning.REDIRECT, SourceRefused(subject, reason, "Use that address, if it is the right one")
-    )
+        return Redirected(error, target)
+    return GitComplained(Meaning.REDIRECT, error)
 
 
 def _traced_location(folder: Path) -> str:

@@ -25,7 +25,7 @@ from trimtab.settings import RepositoriesSettings
 from trimtab.sources.addresses import Address, address_of
 from trimtab.sources.changes import Change, Concerned, Interest, Interests
 from trimtab.sources.complaints import Meaning, RevisionMissing
-from trimtab.sources.credentials import Credential, credential_for, fingerprint, trust_digest
+from trimtab.sources.credentials import Belonging, Credential, credential_for, fingerprint, trust_digest
 from trimtab.sources.flights import Flights
 from trimtab.sources.git import GitComplained, GitProgram, Redirected, found_git
 from trimtab.sources.gitsetup import Reach
@@ -75,12 +75,17 @@ Tell = Callable[[str, Standing], None]
 class _Access:
     """One credential at one repository."""
 
-    def __init__(self, address: Address, credential: Credential) -> None:
+    def __init__(self, address: Address, credential: Credential, known: tuple[Belonging, ...]) -> None:
         self.address = address
         self.credential = credential
+        self._known = known
         #: when it last opened the repository; None if it never did, or does no longer
         self.proven_at: float | None = None
         self.error: TrimtabError | None = None
+
+    def is_for(self, address: Address) -> bool:
+        """Whether the credential may be shown at another address, too."""
+        return credential_for(address, self._known) == self.credential
 
 
 class _Follower:
@@ -170,10 +175,16 @@ class Repositories:
         self._flights.cancel()
         await self._stack.aclose()
 
-    async def fetch(self, wanted: Wanted) -> Revision:
-        """The revision that is wanted, complete in a mirror; from memory where that is fresh enough."""
+    async def fetch(self, wanted: Wanted, *, fresh: bool = False) -> Revision:
+        """The revision that is wanted, complete in a mirror.
+
+        What the remote offers is known from the last look, if that is younger than the usual interval;
+        `fresh` asks the remote in any case.
+        """
         repository, access = self._entered(wanted)
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
+        if fresh:
+            repository.listed_at = float("-inf")
         await self._opened(repository, access, target)
         return await self._brought(repository, access, target, wanted)
 
@@ -263,7 +274,7 @@ class Repositories:
             mirror = Mirror(path, self._git, self._clock, partial=wanted.partial)
             repository = self._known[identity] = _Repository(identity, address, mirror)
         access = repository.accesses.setdefault(
-            fingerprint(credential, self._key), _Access(address, credential)
+            fingerprint(credential, self._key), _Access(address, credential, wanted.credentials)
         )
         return repository, access
 
@@ -317,7 +328,7 @@ class Repositories:
         repository.patterns = patterns if len(patterns) <= _MOST_PATTERNS else None
 
     async def _asked(self, access: _Access, patterns: frozenset[str]) -> bytes:
-        """The remote's answer; a redirect to another place on the same server is followed and remembered."""
+        """The remote's answer; a redirect on the same server, to where the credential is for, is followed."""
         wall = self._settings.list_timeout
         asked = sorted(patterns) if len(patterns) <= _MOST_PATTERNS else []
         for left in reversed(range(_MOST_REDIRECTS)):
@@ -327,7 +338,7 @@ class Repositories:
                 async with self._places:
                     return await self._git.remote(None, reach, *command, wall=wall)
             except Redirected as redirect:
-                if not left:
+                if not left or not access.is_for(redirect.target):
                     raise
                 access.address = redirect.target
         raise AssertionError("the last turn returns or raises")
@@ -444,9 +455,9 @@ class Repositories:
 
     async def _keep_in_force(self, repository: _Repository) -> None:
         """Note that revisions in force are still wanted, whatever becomes of what should replace them."""
-        for follower in list(repository.followers.values()):
-            for revision in _all_of(follower.standing.revision):
-                await self._mirror_of(revision).keep(revision.commit)
+        in_force = {follower.standing.revision for follower in repository.followers.values()}
+        for revision in {each for whole in in_force for each in _all_of(whole)}:
+            await self._mirror_of(revision).keep(revision.commit)
 
     def _mirror_of(self, revision: Revision) -> Mirror:
         return Mirror(Path(revision.mirror), self._git, self._clock)
@@ -469,16 +480,27 @@ class Repositories:
                 continue
 
     async def _advance(self, repository: _Repository) -> None:
-        """Bring every follower to the commit that its target means now."""
-        for consumer, follower in list(repository.followers.items()):
-            error, revision = self._barred(follower.access), None
-            if error is None:
-                try:
-                    revision = await self._brought(
-                        repository, follower.access, follower.target, follower.wanted
-                    )
-                except TrimtabError as raised:
-                    error = raised
+        """Bring every follower to the commit that its target means now; those who want the same, together."""
+        groups: dict[object, list[str]] = {}
+        for consumer, follower in repository.followers.items():
+            wanted = follower.wanted
+            same = (wanted.url, follower.target, id(follower.access), wanted.submodules, wanted.partial)
+            groups.setdefault((same, wanted.paths if wanted.partial else ()), []).append(consumer)
+        for consumers in groups.values():
+            await self._advance_together(repository, consumers)
+
+    async def _advance_together(self, repository: _Repository, consumers: list[str]) -> None:
+        followers = {name: repository.followers[name] for name in consumers if name in repository.followers}
+        first = next(iter(followers.values()), None)
+        if first is None:
+            return
+        error, revision = self._barred(first.access), None
+        if error is None:
+            try:
+                revision = await self._brought(repository, first.access, first.target, first.wanted)
+            except TrimtabError as raised:
+                error = raised
+        for consumer, follower in followers.items():
             if repository.followers.get(consumer) is follower:
                 self._note(repository, consumer, revision, error)
 
