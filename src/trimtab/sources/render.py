@@ -108,6 +108,12 @@ class Renderer:
         told = await self._pool.run(work.known_keys, payload, deadline=self._programs.wall)
         return msgspec.msgpack.decode(told, type=tuple[str, ...])
 
+    async def changed(self, old: Origin, new: Origin) -> tuple[str, ...]:
+        """The paths that differ between two trees; `affected.Readers` knows whom they concern."""
+        payload = _ENCODER.encode((old, new))
+        told = await self._pool.run(work.changed_paths, payload, deadline=self._programs.wall)
+        return msgspec.msgpack.decode(told, type=tuple[str, ...])
+
     async def walls(self) -> Walls:
         """Which walls stand around programs on this machine."""
         return await walls()
