@@ -178,6 +178,8 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     source_files: Count = 10_000
     #: bytes that one render may be made of
     source_size: Size = 256 << 20
+    #: walls without which nothing is rendered by programs, such as files and network; see docs/sandbox.md
+    required_walls: tuple[str, ...] = ()
     #: addresses that remote bases may begin with, such as https://github.com/kubernetes-sigs; none unless set
     remotes: tuple[str, ...] = ()
 
