@@ -5,7 +5,7 @@ SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-sources clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE
 
 bench-embedded: setup ## measure the embedded cluster beside etcd and kube-apiserver; SIZE=small only tries it out
 	@$(BIN)/python -m bench.embedded --size $(SIZE)
+
+bench-sources: setup ## measure rendering beside running helm and kustomize by hand; SIZE=small only tries it out
+	@$(BIN)/python -m bench.sources --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis

@@ -301,6 +301,41 @@ async def test_the_tenants_files_are_never_written(desk: Desk) -> None:
     assert {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()} == before
 
 
+async def test_a_local_dependency_of_another_version_is_refused(desk: Desk) -> None:
+    sub = {"Chart.yaml": "apiVersion: v2\nname: sub\nversion: 2.0.0\n", "templates/a.yaml": CONFIG_MAP}
+    dependency = "dependencies: [{name: sub, version: ^1.0.0, repository: 'file://../sub'}]\n"
+    desk.write({"app/Chart.yaml": CHART + dependency, "app/templates/b.yaml": CONFIG_MAP.replace("x", "own")})
+    desk.write({f"sub/{name}": text for name, text in sub.items()})
+    with pytest.raises(RenderFailed, match=r"has version '2\.0\.0', not '\^1\.0\.0'"):
+        await desk.render()
+    desk.write({"sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.7.0\n"})
+    assert [made.key.name for made in (await desk.render()).manifests] == ["x", "own"]
+
+
+async def test_an_allowed_address_is_fetched_every_time(desk: Desk, tools: str, tmp_path: Path) -> None:
+    fetched = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        fetched.append(await reader.readline())
+        body = CONFIG_MAP.replace("x", f"fetched-{len(fetched)}").encode()
+        writer.write(b"HTTP/1.0 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1")
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/bases"
+    desk.write({"app/kustomization.yaml": f"resources: ['{address}/cm.yaml']\n"})
+    with pytest.raises(SourceRefused, match="nothing may be fetched"):
+        await desk.render()
+    settings = msgspec.structs.replace(settings_in(tmp_path), remotes=(address,))
+    async with server, Renderer(settings, PROGRAMS, path=tools) as allowed:
+        names = [(await allowed.render(desk.request())).manifests[0].key.name for _ in range(2)]
+        desk.write({"app/kustomization.yaml": f"resources: ['{address}-other/cm.yaml']\n"})
+        with pytest.raises(SourceRefused):
+            await allowed.render(desk.request())
+    assert names == ["fetched-1", "fetched-2"]
+
+
 # --- what is left ----------------------------------------------------------------------------------------
 
 

@@ -246,7 +246,7 @@ def _environment(folder: Path, path: str) -> dict[str, str]:
     nowhere = {} if path else dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
     return {
         "HOME": home,
-        "TMPDIR": str(folder / sandbox.TEMPORARY),
+        "TMPDIR": str(folder),
         "PATH": path,
         "HELM_CACHE_HOME": f"{home}/cache",
         "HELM_CONFIG_HOME": f"{home}/config",
@@ -258,4 +258,4 @@ def _environment(folder: Path, path: str) -> dict[str, str]:
 
 
 #: one render is one thread's work, and its garbage is cheaper thrown away with the process than collected
-_QUICK = {"GOMAXPROCS": "1", "GOGC": "800"}
+_QUICK = {"GOMAXPROCS": "1", "GOGC": "400"}

@@ -17,9 +17,8 @@ from trimtab.errors import SourceRefused, Unavailable
 from trimtab.sources.jobs import Call, Job
 from trimtab.sources.trees import Tree
 
-#: folders of its own that a program may write to
+#: where a program may look for settings, and finds none
 HOME = "home"
-TEMPORARY = "tmp"
 
 
 class PrivateFolders:
@@ -82,8 +81,7 @@ class _Writer:
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
         self._made: set[str] = set()
-        for name in ("", HOME, TEMPORARY):
-            self._make(name)
+        self._make("")
 
     def file(self, to: str, content: bytes) -> None:
         """A regular file."""
