@@ -227,9 +227,7 @@ class Side:
 async def our_side(folder: Path, path: str, count: int, commits: Sequence[str]) -> Ours:
     """Render with a renderer that has kept nothing yet."""
     own = folder / "own"
-    settings = RenderingSettings(
-        cache=str(own / "cache"), key=str(own / "key"), folders=str(own / "private"), concurrency=CORES + 1
-    )
+    settings = RenderingSettings(cache=str(own / "cache"), key=str(own / "key"), concurrency=CORES + 1)
     async with Renderer(settings, ProgramsSettings(fetch=False), path=path) as renderer:
         return await Side(renderer, folder, count).measured(commits)
 

@@ -170,8 +170,8 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     key: str = "~/.local/state/trimtab/render.key"
     #: bytes of results that are kept; what was not used for longest goes first
     cache_size: Size = 1 << 30
-    #: folder in which programs get private folders for one run
-    folders: str = "~/.cache/trimtab/private"
+    #: folder in which programs get private folders for one run; none: in memory, or beside the cache
+    folders: str | None = None
     #: renders under way at once
     concurrency: Count = 3
     #: files that one render may be made of

@@ -81,7 +81,7 @@ class Renderer:
             key=key_in(Path(settings.key).expanduser()),
             budget=settings.cache_size,
         )
-        self._folders = PrivateFolders(Path(settings.folders).expanduser())
+        self._folders = PrivateFolders(sandbox.folder_for(settings))
         self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency))
         self._turns = asyncio.Semaphore(settings.concurrency)
         self._found: dict[str, Program] = {}
