@@ -6,6 +6,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-sources clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +56,9 @@ bench-compare: setup ## measure the engine's comparing; SIZE=small only tries it
 
 bench-engine: setup ## measure whole syncs and looks of the engine; SIZE=small only tries it out
 	@$(BIN)/python -m bench.engine --size $(SIZE)
+
+bench-sources: setup ## measure rendering beside running helm and kustomize by hand; SIZE=small only tries it out
+	@$(BIN)/python -m bench.sources --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis
