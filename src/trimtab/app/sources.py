@@ -11,13 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.units import Generated, SyncUnit
-from trimtab.errors import InvalidSpec
+from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
 from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
 from trimtab.sources.revisions import Wanted
 from trimtab.sources.specs import Capabilities, SourceSpec
 
+#: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
+_FILES: Final = "files:"
 #: what charts are told when no cluster is at hand: what helm itself assumes
 ASSUMED: Final = Capabilities()
 
@@ -84,9 +86,13 @@ class SourceManifests:
                 capabilities=self._capabilities,
             )
         )
+        found = commit or f"{_FILES}{rendered.digest[:12]}"
+        if revision.startswith(_FILES) and revision != found:
+            reason = f"its folder no longer holds what was agreed to, {revision}"
+            raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
         return Generated(
             manifests=tuple(Found(manifest=each.manifest(), where=each.where) for each in rendered.manifests),
-            revision=commit or f"files:{rendered.digest[:12]}",
+            revision=found,
             digest=rendered.digest,
         )
 

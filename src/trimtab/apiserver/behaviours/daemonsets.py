@@ -14,6 +14,7 @@ from trimtab.apiserver.behaviours.changes import (
     Decision,
     Delete,
 )
+from trimtab.apiserver.behaviours.events import DAEMON_SET_VOICE
 from trimtab.apiserver.behaviours.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -191,4 +192,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
         yield from (full_name(each) for each in world.all(DAEMON_SET))
 
 
-DAEMON_SETS = Behaviour(title="daemon sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+DAEMON_SETS = Behaviour(
+    title="daemon sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=DAEMON_SET_VOICE
+)

@@ -15,6 +15,7 @@ from trimtab.apiserver.behaviours.changes import (
     Decision,
     Delete,
 )
+from trimtab.apiserver.behaviours.events import STATEFUL_SET_VOICE
 from trimtab.apiserver.behaviours.kinds import (
     CONTROLLER_REVISION,
     PERSISTENT_VOLUME_CLAIM,
@@ -245,4 +246,10 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
         yield from own_or_owner(world, changed, kind=STATEFUL_SET, dependent=CONTROLLER_REVISION)
 
 
-STATEFUL_SETS = Behaviour(title="stateful sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+STATEFUL_SETS = Behaviour(
+    title="stateful sets",
+    actor=Actor.CONTROLLERS,
+    decide=decide,
+    concerned=concerned,
+    voice=STATEFUL_SET_VOICE,
+)
