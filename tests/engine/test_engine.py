@@ -161,7 +161,8 @@ async def test_an_unchanged_unit_costs_no_request_and_no_writing(stage: Stage) -
     assert after is before
 
 
-async def test_status_traffic_causes_no_look(stage: Stage) -> None:
+async def test_status_traffic_causes_no_look() -> None:
+    stage = Stage(MemoryCluster(), "default")  # nobody but this test touches the claim
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
