@@ -55,6 +55,8 @@ from trimtab.engine.operations import (
     SyncPhase,
     started,
 )
+from trimtab.engine.options import SyncOptions
+from trimtab.engine.plan import Namespace
 from trimtab.engine.progress import progress
 from trimtab.engine.results import causes, closed, crucial, folded, next_attempt, retry_wait
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
@@ -193,10 +195,20 @@ class Tale:
         self.done: Counter[tuple[str, ResourceKey, SyncPhase]] = Counter()
         self.recorded = self.state
         self.crashes = 0.0
+        self.blind = self.chance.random() < 0.3
+
+    def view(self, key: ResourceKey) -> Live | None:
+        """The cache, which does not know the kind of one of the hooks."""
+        return self.sim.cache.get(key) if key.name != "j0" or not self.blind else None
 
     def run(self) -> Done | Failed:
         for _ in range(600):
-            facts = Facts(live=self.sim.cache.get, sightings=self.sightings, asks=self.asks)
+            facts = Facts(
+                live=self.view,
+                sightings=self.sightings,
+                asks=self.asks,
+                knows=lambda key: key.name != "j0" or not self.blind,
+            )
             decided = progress(self.plan, self.state, facts, self.now)
             self.state = decided.state
             match decided.move:
@@ -460,6 +472,31 @@ def test_a_hook_made_before_a_restart_is_known_again_and_an_older_one_is_not() -
     assert [type(act) for act in still.move.acts] == [Clear]
 
 
+def test_where_the_cache_does_not_know_the_server_is_asked_what_stands_under_a_hooks_name() -> None:
+    plan, key, old = Case().hook(job("pre")).plan(), key_of(job("pre")), live_of(job("pre"), uid="old")
+
+    def asked(state: OperationState, seconds: int, *sightings: Sighting) -> Any:
+        known = dict.fromkeys([key], sightings[0]) if sightings else {}
+        return decide(
+            plan, state, now=NOON + timedelta(seconds=seconds), sightings=known, knows=lambda _: False
+        )
+
+    first = asked(state_of(), 0)
+    assert [type(act) for act in first.move.acts] == [Look]
+    silent = asked(state_of(), 1, Sighting(None, NOON, known=False))
+    assert silent.move.until == NOON + timedelta(seconds=2)
+    assert "whether there is Job.batch shop/pre" in silent.move.what
+    told = asked(state_of(), 0, Sighting(old, NOON))
+    assert [(type(act), act.uid, act.delete) for act in told.move.acts] == [(Clear, "old", True)]
+    cleared = folded(told.state, [Outcome(act=told.move.acts[0], at=NOON)])
+    going = asked(cleared, 1, Sighting(old, NOON))
+    assert going.move.until == NOON + timedelta(seconds=2)
+    again = asked(cleared, 2, Sighting(old, NOON))
+    assert [type(act) for act in again.move.acts] == [Look]
+    gone = asked(cleared, 2, Sighting(None, NOON + timedelta(seconds=2)))
+    assert gone.move.acts == plan.steps
+
+
 def test_what_is_about_to_be_done_is_part_of_the_state_before_it_is_done() -> None:
     case = Case().missing(config_map("a"), WEB).hook(job("during", hook="Sync"))
     decided = decide(case.plan(), state_of())
@@ -636,19 +673,36 @@ def test_the_same_cause_of_failure_is_told_once() -> None:
     assert causes(many).endswith("; and 2 more causes")
 
 
-@pytest.mark.fact("S2")
-def test_a_refused_object_fails_the_operation_and_its_result_says_why() -> None:
-    plan = Case().missing(manifest("Widget", "w", api="example.com/v1"), config_map("a")).plan()
-    decided = decide(plan, state_of())
+@pytest.mark.fact("S2", "S5")
+def test_a_refused_object_fails_the_operation_with_the_reason_and_the_others_of_its_wave_go_on() -> None:
+    widget = manifest("Widget", "w", api="example.com/v1")
+    plan = Case().missing(widget, config_map("a"), config_map("late", wave=1)).plan()
+    first = decide(plan, state_of())
+    assert [act.key.name for act in first.move.acts] == ["a"]
+    written = folded(first.state, [Outcome(act=first.move.acts[0], at=NOON, uid="uid-a")])
+    decided = decide(plan, written)
     assert isinstance(decided.move, Failed)
-    assert [(each.key.name, each.status) for each in decided.state.results] == [("w", StepStatus.SYNC_FAILED)]
-    assert "serves no Widget" in decided.state.results[0].message
     assert "serves no Widget" in decided.move.message
+    assert {each.key.name: each.status for each in decided.state.results} == {
+        "a": StepStatus.SYNCED,
+        "w": StepStatus.SYNC_FAILED,
+    }
+
+
+def test_what_blocks_a_sync_lets_nothing_be_written() -> None:
+    case = Case().missing(config_map("a"))
+    going = live_of(manifest("Namespace", "shop"), deleting=True)
+    case.view.lives[going.key] = going
+    plan = case.plan(options=SyncOptions(create_namespace=True), namespace=Namespace(name="shop"))
+    decided = decide(plan, state_of())
+    assert decided.move == Failed(
+        message="Namespace shop: the namespace is being deleted. Wait until it is gone."
+    )
 
 
 def test_results_keep_the_order_in_which_objects_were_first_touched() -> None:
     plan = Case().missing(config_map("a"), config_map("b")).plan()
-    first, second = plan.steps
+    first, second = (step for step in plan.steps if isinstance(step, Apply))
     state = folded(state_of(), [Outcome(act=second, at=NOON), Outcome(act=first, at=NOON)])
     again = folded(state, [Outcome(act=first, at=NOON, problem="no")])
     assert [(each.key.name, each.order) for each in again.results] == [("b", 1), ("a", 2)]

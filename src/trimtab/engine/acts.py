@@ -93,11 +93,17 @@ def _plain(found: Live) -> str:
     return found.digest.hex()
 
 
+def _always(_: ResourceKey) -> bool:
+    return True
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """The world as progress is told of it: the cache, what the server said itself, and what others want."""
 
     live: Callable[[ResourceKey], Live | None]
     sightings: Mapping[ResourceKey, Sighting] = {}
+    #: whether an object that the cache does not show is not there
+    knows: Callable[[ResourceKey], bool] = _always
     #: names what an object holds as plans name it
     content: Callable[[Live], str] = _plain
     asks: Asks = Asks()
@@ -127,6 +133,7 @@ class Awaited(enum.Enum):
     DELETION = "deletion of"
     CONSENT = "consent to delete"
     KINDS = "the server to serve the kind of"
+    ANSWER = "the server to say whether there is"
 
 
 class Wait(Struct, frozen=True, kw_only=True):

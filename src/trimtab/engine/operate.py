@@ -214,6 +214,7 @@ class _Run:
                 sightings=self.sightings,
                 asks=means.control.asks,
                 content=means.content,
+                knows=lambda key: means.live.knows(key.group, key.kind, key.namespace),
             )
             decided = progress(plan, state, facts, self.clock.now())
             state = decided.state

@@ -32,7 +32,16 @@ from trimtab.engine.acts import (
     Wave,
 )
 from trimtab.engine.hooks import DeletePolicy
-from trimtab.engine.judging import ESTABLISHED_WITHIN, is_established, is_gone, judged, look_due, moved
+from trimtab.engine.judging import (
+    ESTABLISHED_WITHIN,
+    is_established,
+    is_gone,
+    judged,
+    look_due,
+    moved,
+    question_due,
+    standing,
+)
 from trimtab.engine.live import Live
 from trimtab.engine.operations import (
     HookRun,
@@ -45,7 +54,7 @@ from trimtab.engine.operations import (
 )
 from trimtab.engine.ordering import kind_rank
 from trimtab.engine.results import causes, result_of, with_results
-from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, Step, SyncPlan
+from trimtab.engine.steps import Apply, CreateNamespace, Prune, Refuse, RunHook, Step, SyncPlan
 
 TERMINATED = "Terminated"
 _S = TypeVar("_S", bound=Step)
@@ -115,17 +124,8 @@ class _Turn:
             why = "the plan that was agreed to is not what would be done now"
             told = f"{why}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
             return Failed(message=told, again=False)
-        for each in self.plan.refused:
-            self._learn(
-                StepResult(
-                    key=each.key,
-                    sync_phase=SyncPhase.SYNC,
-                    status=StepStatus.SYNC_FAILED,
-                    phase=StepPhase.FAILED,
-                    message=f"{each.reason}. {each.remedy}" if each.remedy else each.reason,
-                )
-            )
-        return Failed(message=causes(self.fresh)) if self.plan.refused else None
+        blocking = [str(each) for each in self.plan.refused if each.blocks]
+        return Failed(message="; ".join(blocking)) if blocking else None
 
     def _judge(self) -> None:
         """Look at everything that still runs and is waited for."""
@@ -217,6 +217,9 @@ class _Turn:
         held = [step for step in pending if isinstance(step, Prune) and step.hold and not step.skip]
         if held and not self._is_approved():
             return self._wait_for_consent(held)
+        move = self._look_for(pending, again=False)
+        if move is not None:
+            return move
         self._begin(pending)
         wave = Wave(phase=pending[0].phase, wave=pending[0].wave, final=last)
         acts = [step for step in pending if isinstance(step, Prune) and not self._settled(step)]
@@ -237,7 +240,8 @@ class _Turn:
         move = self._wait_for_kinds(batch)
         if move is not None:
             return move
-        return Next(acts=tuple(batch), completes=wave if len(batch) == len(left) else None)
+        acts = tuple(step for step in batch if not isinstance(step, Refuse))
+        return Next(acts=acts, completes=wave if len(batch) == len(left) else None)
 
     def _await(self, group: list[Step], *, last: bool) -> Move | None:
         """What has to be waited for before the next wave, or the end."""
@@ -281,7 +285,7 @@ class _Turn:
 
     def _rehearsals(self, steps: Iterable[Step]) -> tuple[Rehearse, ...]:
         return tuple(
-            Rehearse(step) for step in steps if not isinstance(step, Prune) and _is_rehearsable(step)
+            Rehearse(step) for step in steps if not isinstance(step, Prune | Refuse) and _is_rehearsable(step)
         )
 
     def _try_out(self) -> Move:
@@ -292,6 +296,8 @@ class _Turn:
             if isinstance(step, Prune):
                 gone = StepStatus.PRUNE_SKIPPED if step.skip else StepStatus.PRUNED
                 self._learn_at_once(step, gone, step.skip or "pruned (dry run)")
+            elif isinstance(step, Refuse):
+                self._learn_refusal(step)
             elif not _is_rehearsable(step):
                 self._learn_at_once(step, StepStatus.SYNCED, "not tried (dry run)")
         if tried:
@@ -307,16 +313,21 @@ class _Turn:
     def _begin(self, pending: Iterable[Step]) -> None:
         """Write down what is about to be done, and what stands under the names of hooks."""
         for step in pending:
+            if isinstance(step, Refuse):
+                continue
             if not isinstance(step, RunHook):
                 self.begun.add(step.key)
             elif (step.key, step.phase) not in self.runs:
-                found = self.facts.live(step.key)
+                found = standing(step.key, self.facts)
                 run = HookRun(key=step.key, sync_phase=step.phase, replaces=found.uid if found else "")
                 self.runs[(step.key, step.phase)] = run
 
     def _settled(self, step: Step) -> bool:
         """Whether nothing has to be done for a step after all; its result is noted."""
-        found = self.facts.live(step.key)
+        if isinstance(step, Refuse):
+            self._learn_refusal(step)
+            return True
+        found = standing(step.key, self.facts)
         if isinstance(step, Prune):
             if step.skip:
                 self._learn_at_once(step, StepStatus.PRUNE_SKIPPED, step.skip)
@@ -333,6 +344,10 @@ class _Turn:
         if why:
             self._learn(result_of(step, status=StepStatus.SYNC_FAILED, phase=StepPhase.FAILED, message=why))
         return bool(why)
+
+    def _learn_refusal(self, step: Refuse) -> None:
+        why = f"{step.why}. {step.remedy}" if step.remedy else step.why
+        self._learn(result_of(step, status=StepStatus.SYNC_FAILED, phase=StepPhase.FAILED, message=why))
 
     def _is_own_hook(self, step: RunHook, found: Live | None) -> bool:
         """Whether a hook was made before a restart: its run is recorded, and no older one stands there."""
@@ -355,7 +370,7 @@ class _Turn:
         acts: list[Act] = []
         going: list[Step] = []
         for step in hooks:
-            run, found = self._run_of(step), self.facts.live(step.key)
+            run, found = self._run_of(step), standing(step.key, self.facts)
             if not run.replaces or found is None or found.uid != run.replaces:
                 continue
             deletes = DeletePolicy.BEFORE_HOOK_CREATION in step.policies or found.deleting
@@ -365,7 +380,21 @@ class _Turn:
                 going.append(step)
         if acts:
             return Next(acts=tuple(acts))
-        return self._waiting(going, Awaited.DELETION) if going else None
+        return self._look_for(going, again=True) or self._waiting(going, Awaited.DELETION) if going else None
+
+    def _look_for(self, steps: Iterable[Step], *, again: bool) -> Move | None:
+        """Ask the server what stands under the names of hooks, where the cache does not know their kind."""
+        hooks = [step for step in steps if isinstance(step, RunHook)]
+        due = [(step, question_due(step.key, self.facts, self.now, again=again)) for step in hooks]
+        unknown = [(step, at) for step, at in due if at is not None]
+        if not unknown:
+            return None
+        looks = tuple(Look(step) for step, at in unknown if at <= self.now)
+        if looks:
+            return Next(acts=looks)
+        on = Awaited.DELETION if again else Awaited.ANSWER
+        wait = self._waiting([step for step, _ in unknown], on)
+        return replace(wait, until=min(at for _, at in unknown))
 
     def _wait_for_kinds(self, batch: list[Step]) -> Move | None:
         """Wait until the definitions that this batch needs are established."""
@@ -458,6 +487,9 @@ class _Turn:
     def _run_on_failure(self) -> Move | None:
         pending = self._pending(self.on_failure)
         if pending:
+            move = self._look_for(pending, again=False)
+            if move is not None:
+                return move
             self._begin(pending)
             wave = Wave(phase=SyncPhase.SYNC_FAIL, wave=pending[0].wave, final=True)
             move = self._write(pending, wave)
@@ -499,7 +531,7 @@ class _Turn:
             return None
         if result is None:
             # It may have been made without our having heard the answer.
-            found = self.facts.live(step.key)
+            found = standing(step.key, self.facts)
             return Discard(step, found.uid) if found is not None and found.uid != run.replaces else None
         if not result.uid:
             return None
