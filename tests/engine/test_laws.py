@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, cast
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.engine.stage import QUICK, Stage, config_map, running
+from tests.engine.stage import QUICK, Json, Stage, config_map, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.engine import GivenClusters
+from trimtab.engine import GivenClusters, NothingUnderWay
 from trimtab.engine.cache.filters import ResourceFilter, Rule
 from trimtab.engine.clusters import opened
 from trimtab.engine.compare.ignoring import IgnoreRule
@@ -23,9 +25,11 @@ from trimtab.engine.events import (
     ClusterDropped,
     ClusterLost,
     ClusterReady,
+    OperationEnded,
     OperationWaits,
     SettingsChanged,
     UnitQuarantined,
+    json_line,
 )
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits
@@ -325,6 +329,47 @@ async def test_the_engines_metrics_follow_what_happens(stage: Stage) -> None:
         assert value("trimtab_units", {"sync_status": "Synced", "health_status": "Healthy"}) == 1
         assert (value("argocd_cluster_api_resource_objects", {"server": "here"}) or 0) > 0
         assert value("workqueue_depth", {"name": "app_reconciliation_queue"}) == 0
+
+
+async def test_an_operation_that_waits_for_its_cluster_can_be_ended(stage: Stage) -> None:
+    await stage.add("web", config_map("a"), destination=Destination(cluster="nowhere"), operation=Operation())
+    async with running(stage.engine) as engine:
+        await stage.until(lambda: bool(engine.unit("web").status.conditions), "its cluster is missing")
+        state = await engine.terminate("web")
+        assert state.phase is OperationPhase.FAILED
+        assert engine.unit("web").operation is None
+        with pytest.raises(NothingUnderWay, match="no operation is under way"):
+            await engine.terminate("web")
+        with pytest.raises(NothingUnderWay):
+            engine.approve_deletions("web")
+
+
+async def test_nothing_that_the_engine_tells_or_keeps_holds_a_secret(stage: Stage) -> None:
+    old, new, bad = (f"canary-{number}-271828" for number in (1, 2, 3))
+
+    def secret(name: str, **fields: Any) -> Json:
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **fields}
+
+    invalid = secret("invalid", data={"key": bad})  # not in base64, so the server refuses it
+    await stage.add("web", secret("a", stringData={"key": old}), policy=replace(EAGER, retry=RetryLimits()))
+    texts: list[str] = []
+    async with running(stage.engine) as engine:
+        await stage.until(synced(stage), "it is synced")
+        stage.sources.declare("web", secret("a", stringData={"key": new}), invalid)
+        texts.append(repr(await engine.plan("web")))
+        engine.request_refresh("web")
+        await stage.until(lambda: len(stage.events(OperationEnded)) == 2, "it was tried")
+        texts.append(repr(await engine.refresh("web")))
+    texts += [json_line(event).decode() for event in stage.told]
+    texts.append(msgspec.json.encode(await stage.store.get("web")).decode())
+    found = [
+        text for text in texts for canary in (old, new, bad) for told in _spelled(canary) if told in text
+    ]
+    assert found == []
+
+
+def _spelled(canary: str) -> tuple[str, str]:
+    return canary, base64.b64encode(canary.encode()).decode()
 
 
 async def test_whoever_asks_about_a_unit_that_is_not_there_is_told(stage: Stage) -> None:

@@ -6,6 +6,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,6 +56,23 @@ class Person:
     def trimtab(self, *arguments: str, **environment: str) -> Told:
         """Run the command."""
         return self._run([sys.executable, "-m", "trimtab", *arguments], environment)
+
+    @contextmanager
+    def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """The command under way, its words to be read as they come; it ends with the block at the latest."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "trimtab", *arguments],
+            env=self._environment,
+            cwd=self._home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def kubectl(self, *arguments: str) -> str:
         """What kubectl prints, in this person's namespace."""

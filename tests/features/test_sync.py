@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.features.conftest import Person
 
@@ -106,6 +109,50 @@ def test_what_somebody_else_manages_is_refused_and_named(person: Person, tmp_pat
     told = person.trimtab("sync", *asked, "--app", "other")
     assert (told.code, told.out) == (2, "")
     assert f"ConfigMap {person.namespace}/settings: it is managed by trimtab" in told.err
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_sync_that_was_stopped_is_finished_by_the_next(
+    person: Person, tmp_path: Path, ending: signal.Signals
+) -> None:
+    # A gate that only a person opens: the Job waits until it is no longer suspended.
+    gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+    folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate)
+    with person.begun("sync", str(folder), "-n", person.namespace, "--create-namespace") as process:
+        assert process.stderr is not None
+        told = [next(line for line in process.stderr if line.startswith("waiting"))]
+        process.send_signal(ending)
+        told += process.stderr.readlines()
+        code = process.wait()
+    stopped = "Stopped. What was begun goes on with: trimtab sync shop\n"
+    assert (code, stopped in told) == {signal.SIGINT: (130, True), signal.SIGKILL: (-9, False)}[ending]
+
+    before = person.kubectl("get", "job", "migrate", "-o", "jsonpath={.metadata.uid}")
+    assert person.trimtab("status", "shop").code == 0  # looking does not go on with it
+    assert "configmap/settings" not in person.kubectl("get", "configmaps", "-o", "name")
+    person.kubectl("patch", "job", "migrate", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    finished = person.trimtab("sync", "shop")
+    assert finished.code == 0, finished.err
+    assert "An earlier sync of this app was not seen through" in finished.err
+    assert [line.split(" at ")[0] for line in finished.out.splitlines()] == ["shop is Synced and Healthy"]
+    assert "configmap/settings" in person.kubectl("get", "configmaps", "-o", "name")
+    assert person.kubectl("get", "job", "migrate", "-o", "jsonpath={.metadata.uid}") == before
+
+
+def test_what_was_agreed_to_is_not_finished_with_other_files(person: Person, tmp_path: Path) -> None:
+    gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+    folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate)
+    with person.begun("sync", str(folder), "-n", person.namespace, "--create-namespace") as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if line.startswith("waiting"))
+    (folder / "migration.yaml").unlink()
+
+    refused = person.trimtab("sync", "shop")
+    assert refused.code == 2
+    assert "its folder no longer holds what was agreed to" in refused.err
+    assert "configmap/settings" not in person.kubectl("get", "configmaps", "-o", "name")
+    assert person.trimtab("sync", "shop").code == 0
+    assert "configmap/settings" in person.kubectl("get", "configmaps", "-o", "name")
 
 
 def test_a_branch_of_a_repository_is_synced(person: Person, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Final
@@ -71,21 +71,22 @@ class Apps:
 
     async def all(self) -> tuple[SyncUnit, ...]:
         """Every app, by name."""
-        return await self._records().list() if self.installation.recorded else ()
+        return await self.records().list() if self.installation.recorded else ()
 
     async def find(self, name: str) -> SyncUnit | None:
         """The app of this name, if there is one."""
         if not self.installation.recorded:
             return None
         try:
-            return await self._records().get(name)
+            return await self.records().get(name)
         except UnitMissing:
             return None
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
-        """Have an engine that knows this app alone; nothing is recorded before `Work.publish`."""
-        draft = DraftStore(unit)
+        """Have an engine that knows this app alone, and does nothing before it is asked."""
+        # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
+        draft = DraftStore(replace(unit, operation=None))
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             GivenClusters({HERE: self.cluster}),
@@ -100,17 +101,13 @@ class Apps:
             running = group.create_task(engine.run(1, 1))
             try:
                 await ready.wait()
-                yield Work(self, engine, draft, unit.id)
+                yield Work(self, engine, draft, unit)
             finally:
                 running.cancel()
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
         self.installation = await record_installation(self.cluster, self.installation)
-
-    async def publish(self, draft: DraftStore) -> None:
-        """Record an app."""
-        await draft.publish(self._records())
 
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
@@ -122,7 +119,8 @@ class Apps:
             clock=SystemClock(),
         )
 
-    def _records(self) -> RecordStore:
+    def records(self) -> RecordStore:
+        """Where apps are recorded."""
         return RecordStore(
             self.cluster, namespace=self.installation.namespace, keys=Keyring(self.installation.key)
         )
@@ -139,9 +137,11 @@ class NotWell(Unavailable):
 class Work:
     """One app at hand."""
 
-    def __init__(self, apps: Apps, engine: Engine, draft: DraftStore, name: str) -> None:
+    def __init__(self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit) -> None:
         self.engine = engine
-        self.name = name
+        self.name = unit.id
+        #: what somebody asked for and did not see through
+        self.unfinished = unit.operation
         self._apps = apps
         self._draft = draft
 
@@ -161,20 +161,33 @@ class Work:
     async def carry_out(
         self, operation: Operation, plan: SyncPlan, *, held: Callable[[str], None]
     ) -> OperationState:
-        """Record the app, then do exactly what the plan says; another plan is refused.
-
-        One at a time works on an app: `held` is told who does, if it is somebody else, and is waited for.
-        """
+        """Record the app, then do exactly what the plan says; another plan is refused."""
         await self._apps.record_installation()
+
+        async def carry_out() -> OperationState:
+            await self._draft.publish(self._apps.records())
+            return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
+
+        return await self._alone(carry_out, held)
+
+    async def finish(self, *, held: Callable[[str], None]) -> OperationState:
+        """See through what somebody began, from where it stands."""
+
+        async def go_on() -> OperationState:
+            await self._draft.resume(self._apps.records())
+            return await self.engine.wait_for_sync(self.name)
+
+        return await self._alone(go_on, held)
+
+    async def _alone(
+        self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
+    ) -> OperationState:
+        """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
         lease = self._apps.lease_of(self.name)
         holding = await lease.holding()
         if holding is not None and holding.holder:
             held(holding.holder)
-        return await lease.hold(lambda: self._carry_out(replace(operation, plan_digest=plan.digest)))
-
-    async def _carry_out(self, operation: Operation) -> OperationState:
-        await self._apps.publish(self._draft)
-        state = await self.engine.sync(self.name, operation)
+        state = await lease.hold(work)
         if state.phase is not OperationPhase.SUCCEEDED:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state

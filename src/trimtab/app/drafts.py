@@ -42,6 +42,11 @@ class DraftStore:
         self._store = store
         return self._heard(await store.set_status(self._unit.id, self._unit.status))
 
+    async def resume(self, store: SyncUnitStore) -> SyncUnit:
+        """Go on with the unit as it is recorded, with the operation that nobody finished."""
+        self._store = store
+        return self._heard(await store.get(self._unit.id))
+
     async def list(self) -> tuple[SyncUnit, ...]:
         """The one unit."""
         return (self._unit,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -11,13 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.units import Generated, SyncUnit
-from trimtab.errors import InvalidSpec
+from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
 from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
 from trimtab.sources.revisions import Wanted
 from trimtab.sources.specs import Capabilities, SourceSpec
 
+#: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
+_FILES: Final = "files:"
 #: what charts are told when no cluster is at hand: what helm itself assumes
 ASSUMED: Final = Capabilities()
 
@@ -68,7 +69,6 @@ class SourceManifests:
         self._renderer = renderer
         self._repositories = repositories
         self._capabilities = capabilities
-        self._moments = itertools.count(1)
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
@@ -84,16 +84,20 @@ class SourceManifests:
                 capabilities=self._capabilities,
             )
         )
+        found = commit or f"{_FILES}{rendered.digest[:12]}"
+        if revision.startswith(_FILES) and revision != found:
+            reason = f"its folder no longer holds what was agreed to, {revision}"
+            raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
         return Generated(
             manifests=tuple(Found(manifest=each.manifest(), where=each.where) for each in rendered.manifests),
-            revision=commit or f"files:{rendered.digest[:12]}",
+            revision=found,
             digest=rendered.digest,
         )
 
     async def _tree(self, source: AppSource, revision: str) -> tuple[FolderOrigin | RevisionOrigin, str]:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
-            return FolderOrigin(path=source.folder, moment=next(self._moments)), ""
+            return FolderOrigin(path=source.folder), ""
         wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
         found = await self._repositories.fetch(wanted)
         return RevisionOrigin(revision=found), found.commit

@@ -107,6 +107,28 @@ def look_due(result: StepResult, facts: Facts, now: datetime) -> datetime | None
     return last + min(max(last - wrote, _FIRST_LOOK), _LONGEST_LOOK)
 
 
+def standing(key: ResourceKey, facts: Facts) -> Live | None:
+    """What stands under a name: by the cache where it knows, else by the server's own word."""
+    cached = facts.live(key)
+    if cached is not None or facts.knows(key):
+        return cached
+    sighting = facts.sightings.get(key)
+    return sighting.live if sighting else None
+
+
+def question_due(key: ResourceKey, facts: Facts, now: datetime, *, again: bool) -> datetime | None:
+    """When the server should be asked what stands under a name; None if that is known.
+
+    Whoever waits for it to change has to ask `again`, where the cache does not tell.
+    """
+    if facts.live(key) is not None or facts.knows(key):
+        return None
+    sighting = facts.sightings.get(key)
+    if sighting is None:
+        return now
+    return None if sighting.known and not again else sighting.at + _FIRST_LOOK
+
+
 def is_established(result: StepResult, facts: Facts, now: datetime) -> bool:
     """Whether the kind that a definition defines can be used, or was waited for long enough."""
     if result.at is None or result.phase.final or now >= result.at + ESTABLISHED_WITHIN:

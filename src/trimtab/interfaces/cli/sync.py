@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +16,7 @@ from trimtab.interfaces.cli.verbs import Invocation
 if TYPE_CHECKING:
     from trimtab.app import Work
     from trimtab.engine.events import UnitEvent
-    from trimtab.engine.operations import Operation
+    from trimtab.engine.operations import Operation, OperationState
 
 
 @click.command()
@@ -34,8 +36,6 @@ def sync(invocation: Invocation, /, reach: Reach, asked: Asked, timeout: float, 
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
       trimtab sync shop
     """
-    import asyncio
-
     asyncio.run(_synced(invocation, reach, asked, timeout, yes=yes))
 
 
@@ -50,15 +50,28 @@ async def _synced(invocation: Invocation, reach: Reach, asked: Asked, timeout: f
 async def _carried_out(work: Work, operation: Operation, timeout: float, *, yes: bool) -> None:
     from trimtab.engine.showing import plan_table
 
-    plan = await work.plan(operation)
-    click.echo(plan_table(plan), nl=False)
-    if plan.steps and not yes and sys.stdin.isatty():
-        click.confirm("Do this?", abort=True)
     work.engine.on_unit_event(_tell)
-    await work.carry_out(operation, plan, held=_tell_held)
+    finished = None
+    if work.unfinished is not None:
+        click.echo("An earlier sync of this app was not seen through: finishing it first.", err=True)
+        finished = await _seen_through(work, work.finish(held=_tell_held))
+    plan = await work.plan(operation)
+    if finished is None or finished.revision != plan.revision:
+        click.echo(plan_table(plan), nl=False)
+        if plan.steps and not yes and sys.stdin.isatty():
+            click.confirm("Do this?", abort=True)
+        await _seen_through(work, work.carry_out(operation, plan, held=_tell_held))
     unit = await work.until_well(timeout)
     status = unit.status
     click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
+
+
+async def _seen_through(work: Work, operation: Awaitable[OperationState]) -> OperationState:
+    try:
+        return await operation
+    except asyncio.CancelledError:
+        click.echo(f"Stopped. What was begun goes on with: trimtab sync {work.name}", err=True)
+        raise
 
 
 def _tell(_app: str, event: UnitEvent) -> None:
