@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -14,7 +15,7 @@ from tests.engine.stage import QUICK, Stage, config_map, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.engine import MemoryStore
+from trimtab.engine import FileStore, MemoryStore
 from trimtab.engine.clusters import opened
 from trimtab.engine.events import (
     ComparisonFailed,
@@ -24,6 +25,7 @@ from trimtab.engine.events import (
     SyncRefused,
     UnitQuarantined,
     UnitRefreshed,
+    UnitUnreadable,
 )
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, Selected, StepStatus
@@ -159,7 +161,8 @@ async def test_an_unchanged_unit_costs_no_request_and_no_writing(stage: Stage) -
     assert after is before
 
 
-async def test_status_traffic_causes_no_look(stage: Stage) -> None:
+async def test_status_traffic_causes_no_look() -> None:
+    stage = Stage(MemoryCluster(), "default")  # nobody but this test touches the claim
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -191,6 +194,22 @@ async def test_a_unit_is_looked_at_again_after_the_interval(stage: Stage) -> Non
         stage.sources.declare("web", config_map("a"), config_map("late"))
         await stage.until(lambda: ended(stage, 2), "the new revision is found")
     assert "late" in await stage.names("ConfigMap")
+
+
+async def test_somebody_who_asks_first_goes_first(stage: Stage) -> None:
+    await stage.add("web", config_map("a"), policy=AUTOMATED)
+    usual = stage.store.set_operation
+
+    async def set_operation(unit_id: str, operation: Operation | None) -> SyncUnit:
+        if operation is not None and operation.automated:
+            await usual(unit_id, Operation(asked_by="ada"))
+        return await usual(unit_id, operation)
+
+    stage.store.set_operation = set_operation  # type: ignore[method-assign]  # the seam is the store itself
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        await synced(stage, "web")
+    assert [entry.asked_by for entry in engine.unit("web").status.history] == ["ada"]
 
 
 # -- what is never done ----------------------------------------------------------------------------------
@@ -572,6 +591,24 @@ async def test_an_operation_waits_for_a_cluster_that_comes_later(stage: Stage) -
         stage.clusters.put(opened("later", cast(Cluster, stage.cluster)))
         state = await engine.wait_for_sync("late")
     assert state.phase is OperationPhase.SUCCEEDED
+
+
+async def test_units_in_files_are_synced_as_they_are_edited_and_kept_while_they_are_broken(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.store = FileStore(tmp_path, look_every=timedelta(milliseconds=20))
+    stage.engine = stage.new_engine()
+    stage.sources.declare("web", config_map("a"))
+    by_hand = "source: git\ndestination: {cluster: here}\npolicy: {automated: {prune: true}}\n"
+    async with running(stage.engine) as engine:
+        (tmp_path / "web.yaml").write_text(by_hand)
+        await stage.until(lambda: ended(stage), "it is synced")
+        await synced(stage, "web")
+        (tmp_path / "web.yaml").write_text("source: [")
+        await stage.until(lambda: bool(stage.events(UnitUnreadable)), "it is told")
+        assert engine.unit("web").status.verdict is Verdict.SYNCED
+    assert "a" in await stage.names("ConfigMap")
+    assert (await FileStore(tmp_path).list()) == ()
 
 
 # -- restart ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,12 +15,15 @@ import pytest
 from aiohttp import web
 
 from tests.sources.conftest import Opening, wanted
-from tests.sources.githost import GitHost, git_host
+from tests.sources.githost import GitHost, basic_header, git_host
 from tests.sources.upstream import File, Link, Submodule, Upstream
-from trimtab.errors import GitUnreachable, SourceRefused
+from trimtab.errors import GitUnreachable, SourceRefused, Unavailable
+from trimtab.kube.auth.redaction import Secret
 from trimtab.sources import GitTree, tree_of
-from trimtab.sources.complaints import RevisionMissing
+from trimtab.sources.complaints import CredentialRefused, RevisionMissing
+from trimtab.sources.credentials import Basic, Belonging, Credential
 from trimtab.sources.gittree import ObjectMissing
+from trimtab.sources.revisions import Wanted
 from trimtab.tasks import ManualClock
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +36,11 @@ def upstream(tmp_path: Path) -> Upstream:
 
 def packs(mirror: str) -> list[Path]:
     return sorted(Path(mirror).glob("objects/pack/*.pack"))
+
+
+def kept(mirror: str, commit: str) -> list[Path]:
+    """The refs by which a mirror keeps a commit."""
+    return list(Path(mirror).glob(f"refs/trimtab/keep/*/{commit}"))
 
 
 def damage(path: Path) -> None:
@@ -315,6 +324,83 @@ async def test_the_paths_that_changed_between_two_revisions_are_known(
         assert await repositories.changed_paths(before, after) == ("a/x", "b/y", "d")
 
 
+async def test_a_folder_that_cannot_be_written_is_told_and_no_server_is_blamed(
+    opened: Opening, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        (tmp_path / "mirrors").rmdir()
+        (tmp_path / "mirrors").write_text("in the way")
+        with pytest.raises(Unavailable, match="folder of mirrors"):
+            await repositories.fetch(wanted(f"{host.url}/app.git"))
+
+
+# --- partial mirrors -------------------------------------------------------------------------------------
+
+
+async def test_a_partial_mirror_holds_the_files_that_are_looked_at_and_no_others(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    clock = ManualClock()
+    upstream.commit({"web/a": "0", "web/b/c": "1", "api/d": "2", "large": "x" * 100_000})
+    async with git_host(upstream.path.parent) as host, opened(clock=clock) as repositories:
+        url = f"{host.url}/app.git"
+        web_alone = await repositories.fetch(wanted(url, paths=("web",), partial=True))
+        tree = GitTree(web_alone.mirror, web_alone.commit)
+        assert (tree.read("web/a"), tree.read("web/b/c")) == (b"0", b"1")
+        for path in ("api/d", "large"):
+            with pytest.raises(ObjectMissing):
+                tree.read(path)
+        asked = len(host.log)
+        await repositories.fetch(wanted(url, paths=("web",), partial=True))
+        assert len(host.log) == asked
+        both = await repositories.fetch(wanted(url, paths=("web", "/api/"), partial=True))
+        assert GitTree(both.mirror, both.commit).read("api/d") == b"2"
+        whole = await repositories.fetch(wanted(url))
+        assert whole.mirror != both.mirror
+        upstream.commit({"web/a": "new", "web/b/c": "1", "api/d": "2"})
+        await clock.advance(200)
+        later = await repositories.fetch(wanted(url, paths=("web",), partial=True))
+        assert GitTree(later.mirror, later.commit).read("web/a") == b"new"
+        assert not await repositories.mend(wanted(url, paths=("web",), partial=True), later)
+
+
+async def test_a_partial_mirror_is_tidied_and_heals_like_any_other(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    clock = ManualClock()
+    settings = {"keep_revisions": timedelta(days=1)}
+    async with git_host(upstream.path.parent) as host, opened(clock=clock, settings=settings) as repositories:
+        wish = wanted(f"{host.url}/app.git", paths=("web",), partial=True)
+        first = upstream.commit({"web/a": "0", "api/d": "2"})
+        await repositories.fetch(wish)
+        for day in range(3):
+            upstream.commit({"web/a": str(day), "api/d": "2"})
+            await clock.advance(timedelta(days=1).total_seconds())
+            await repositories.fetch(wish)
+        revision = await repositories.fetch(wish)
+        assert GitTree(revision.mirror, revision.commit).read("web/a") == b"2"
+        assert kept(revision.mirror, first) == []
+        for pack in packs(revision.mirror):
+            damage(pack)
+        assert await repositories.mend(wish, revision)
+        healed = await repositories.fetch(wish)
+        assert GitTree(healed.mirror, healed.commit).read("web/a") == b"2"
+
+
+async def test_a_server_that_leaves_nothing_out_fills_a_partial_mirror_at_once(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "false")
+    upstream.commit({"web/a": "0", "api/d": "2"})
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        revision = await repositories.fetch(wanted(f"{host.url}/app.git", paths=("web",), partial=True))
+    tree = GitTree(revision.mirror, revision.commit)
+    assert (tree.read("web/a"), tree.read("api/d")) == (b"0", b"2")
+
+
 # --- submodules ------------------------------------------------------------------------------------------
 
 
@@ -362,3 +448,40 @@ async def test_a_submodule_on_another_server_is_refused(
     async with git_host(upstream.path.parent) as host, opened() as repositories:
         with pytest.raises(SourceRefused, match="another server"):
             await repositories.fetch(wanted(f"{host.url}/app.git", submodules=True))
+
+
+async def test_a_submodule_is_opened_with_the_credential_for_its_own_address(
+    opened: Opening, upstream: Upstream
+) -> None:
+    nested(upstream)
+    credential = Credential(login=Basic(username="me", password=Secret("right")))
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        host.welcome = {basic_header("me", "right")}
+        with pytest.raises(CredentialRefused, match="lib"):
+            await repositories.fetch(wanted(f"{host.url}/app.git", credential, submodules=True))
+        assert all(not each.authorization for each in host.log if not each.path.startswith("/app.git"))
+        for_all = (Belonging(url=host.url, credential=credential, below=True),)
+        wish = Wanted(url=f"{host.url}/app.git", credentials=for_all, submodules=True)
+        assert tree_of(await repositories.fetch(wish)).read("lib/deep/z") == b"deep"
+
+
+async def test_processes_that_are_killed_at_any_moment_leave_a_mirror_that_works(
+    upstream: Upstream, tmp_path: Path, opened: Opening
+) -> None:
+    chance = random.Random(6)
+    branches = [f"branch-{number}" for number in range(8)]
+    for branch in branches:
+        upstream.commit({"a": branch, "b": os.urandom(20_000)}, branch=branch)
+    async with git_host(upstream.path.parent) as host:
+        for turn in range(4):
+            process = await _started(tmp_path / "mirrors", host, branches)
+            await host.until("info", host.count("info") + chance.randint(1, 4))
+            process.kill()
+            await process.wait()
+            assert process.returncode == -signal.SIGKILL, f"turn {turn} came to its end"
+        async with opened() as repositories:
+            for branch in branches:
+                revision = await repositories.fetch(wanted(f"{host.url}/app.git", target=branch))
+                assert GitTree(revision.mirror, revision.commit).read("a") == branch.encode()
+            last = wanted(f"{host.url}/app.git", target=branches[-1])
+            assert not await repositories.mend(last, await repositories.fetch(last))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from msgspec import structs
 
 from tests.sources.conftest import Opening, wanted
 from tests.sources.following import Audience
@@ -284,3 +286,66 @@ async def test_who_follows_no_longer_is_looked_out_for_no_longer(opened: Opening
         assert host.count("ls-refs") == 1
         assert repositories.snapshot().work == ()
         assert repositories.standing("web").revision is None
+
+
+async def test_what_was_in_force_before_a_restart_stays_though_the_host_is_gone(
+    opened: Opening, upstream: Upstream
+) -> None:
+    clock, audience = ManualClock(), Audience()
+    upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host:
+        wish = wanted(f"{host.url}/app.git")
+        async with opened() as repositories:
+            revision = await repositories.fetch(wish)
+        host.lie = broken
+        async with opened(clock=clock, chance=never) as repositories:
+            repositories.follow("web", wish, tell=audience.tell, in_force=revision)
+            standing = await audience.until_wrong()
+            assert standing.revision == revision
+            assert standing.message.endswith(f"Revision {revision.commit[:8]} stays in force.")
+            gone = structs.replace(revision, commit="1" * 40)
+            repositories.follow("api", wish, tell=audience.tell, in_force=gone)
+            assert repositories.standing("api").revision is None
+
+
+async def test_a_revision_in_force_is_kept_though_its_branch_is_long_gone(
+    opened: Opening, upstream: Upstream
+) -> None:
+    clock, audience = ManualClock(), Audience()
+    upstream.commit({"a": "0"})
+    old = upstream.commit({"a": "old"}, branch="feature")
+    settings = {"keep_revisions": timedelta(days=2), "poll_every": timedelta(hours=12)}
+    async with (
+        git_host(upstream.path.parent) as host,
+        opened(clock=clock, chance=never, settings=settings) as repositories,
+    ):
+        url = f"{host.url}/app.git"
+        repositories.follow("old", wanted(url, target="feature"), tell=audience.tell)
+        repositories.follow("web", wanted(url, target="main"), tell=audience.tell)
+        await audience.until_at(old, "old")
+        upstream.orphan({"a": "x"}, branch="feature")
+        upstream.git("update-ref", "-d", "refs/heads/feature")
+        for turn in range(8):
+            commit = upstream.commit({"a": str(turn)})
+            await clock.advance(timedelta(hours=12).total_seconds())
+            await audience.until_at(commit)
+        standing = repositories.standing("old")
+        assert standing.revision
+        assert GitTree(standing.revision.mirror, old).read("a") == b"old"
+
+
+async def test_two_targets_of_one_repository_do_not_make_each_other_be_listed_again(
+    opened: Opening, upstream: Upstream
+) -> None:
+    for branch in ("one", "two"):
+        upstream.commit({"a": branch}, branch=branch)
+    async with git_host(upstream.path.parent) as host, opened(clock=ManualClock()) as repositories:
+        for target in ("one", "two", "one", "two", "refs/heads/one"):
+            await repositories.fetch(wanted(f"{host.url}/app.git", target=target))
+        assert host.count("ls-refs") == 2
+        for number in range(100):
+            upstream.git("update-ref", f"refs/heads/b{number}", upstream.tip("one"))
+        for number in range(30):
+            with suppress(RevisionMissing):
+                await repositories.fetch(wanted(f"{host.url}/app.git", target=f"b{number}"))
+        assert host.count("ls-refs") < 30

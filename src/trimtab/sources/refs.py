@@ -128,8 +128,10 @@ def patterns_of(targets: Iterable[Target]) -> tuple[str, ...]:
     wanted = {HEAD}
     for target in targets:
         match target:
-            case Named(name=name) if name.startswith("refs/"):
+            case Named(name=name) if name.startswith(_TAGS):
                 wanted |= {name, f"{name}{_PEELED}"}
+            case Named(name=name) if name.startswith("refs/"):
+                wanted |= {name}
             case Named(name=name):
                 wanted |= {f"{_BRANCHES}{name}", f"{_TAGS}{name}", f"{_TAGS}{name}{_PEELED}"}
             case Versions(prefix=prefix):

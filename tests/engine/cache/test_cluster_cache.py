@@ -217,6 +217,18 @@ async def test_a_kind_that_becomes_forbidden_keeps_its_objects_and_is_no_longer_
         assert world.cache.get(key_of("c")) is not None
 
 
+async def test_credentials_that_were_refused_are_tried_again_sooner_than_rights_that_are_missing() -> None:
+    clock = ManualClock()
+    troubled = await filled(config_map("a"))
+    troubled.refusing |= {"ConfigMap": refusal(401), "Secret": refusal(403)}
+    async with running(troubled, clock=clock) as world:
+        assert world.audience.readings()[Reading.REFUSED] == {"ConfigMap", "Secret"}
+        troubled.refusing.clear()
+        await clock.advance(60)
+        assert world.audience.readings()[Reading.REFUSED] == {"Secret"}
+        assert world.cache.get(key_of("a")) is not None
+
+
 async def test_a_kind_that_hangs_or_fails_disturbs_no_other() -> None:
     troubled = await filled(config_map("a"))
     troubled.hanging.add("Secret")
@@ -522,9 +534,11 @@ async def test_a_changed_reach_keeps_what_still_counts_and_forgets_the_rest_with
     async with running(troubled) as world:
         world.changes.clear()
         world.cache.change(reach=Reach(namespaces=("default",)))
-        await world.until(lambda: world.cache.knows("", "ConfigMap", "default"))
-        assert world.cache.get(key_of("a")) is not None
+        assert world.cache.get(key_of("a")) is not None, "readable meanwhile"
+        assert not world.cache.knows("", "ConfigMap", "default")
         assert world.cache.get(key("default", "Namespace")) is None
+        await world.until(lambda: world.cache.knows("", "ConfigMap", "default"))
+        assert world.changes == []
         assert world.audience.removals() == []
         world.cache.change(reach=Reach())
         await world.until(lambda: world.cache.knows("", "Namespace", ""))
@@ -535,6 +549,15 @@ async def test_a_cache_that_shall_watch_nothing_is_complete() -> None:
     async with running(await filled(config_map("a")), chosen=ResourceFilter(exclusions=(Rule(),))) as world:
         assert world.cache.kinds() == ()
         assert not world.cache.knows("", "ConfigMap", "default")
+
+
+async def test_a_reach_that_changes_while_the_cache_stands_still_holds_when_it_runs_again() -> None:
+    async with running(await filled(config_map("a"))) as world:
+        pass
+    world.cache.change(reach=Reach(namespaces=("kube-system",)))
+    async with listening(world.cache):
+        assert world.cache.get(key_of("a")) is None
+        assert world.audience.removals() == []
 
 
 async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None:
@@ -584,6 +607,49 @@ async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanw
         assert held.health == health
 
 
+def health_everywhere(told: KubeObject, _: Resource) -> Health | None:
+    return Health(HealthStatus.HEALTHY, told.metadata.name)
+
+
+def is_judged(cache: ClusterCache, name: str) -> bool:
+    held = cache.get(key_of(name))
+    return held is not None and held.health is not None
+
+
+async def test_rules_that_change_while_the_cache_stands_still_hold_when_it_runs_again() -> None:
+    async with running(await filled(config_map("a"))) as world:
+        pass
+    assert not is_judged(world.cache, "a")
+    world.cache.change(judge=health_everywhere)
+    async with listening(world.cache):
+        assert is_judged(world.cache, "a")
+
+
+async def test_a_renewal_that_is_interrupted_begins_again() -> None:
+    troubled = await filled(config_map("a"), config_map("b"))
+    async with running(troubled) as world:
+        troubled.refusing_second_page["ConfigMap"] = refusal(403)
+        world.cache.change(judge=health_everywhere)
+        await world.cache.complete()
+        assert {is_judged(world.cache, name) for name in "ab"} == {True, False}
+        troubled.refusing_second_page.clear()
+        world.cache.invalidate()
+        await world.cache.complete()
+        assert all(is_judged(world.cache, name) for name in "ab")
+
+
+async def test_rules_that_stay_the_same_start_nothing_afresh() -> None:
+    async with running(await filled(config_map("a")), judge=health_everywhere) as world:
+        world.troubled.asked.clear()
+        world.cache.change(
+            settings=QUICK, tracking=OwnerAnnotation("here"), reach=Reach(), judge=health_everywhere
+        )
+        assert world.cache.knows("", "ConfigMap", "default")
+        await world.create(CONFIG_MAPS, config_map("b"))
+        await world.until(lambda: world.cache.get(key_of("b")))
+        assert world.troubled.asked == []
+
+
 async def test_records_are_made_anew_once_and_not_again_with_every_reading() -> None:
     judged: list[str] = []
 
@@ -599,6 +665,10 @@ async def test_records_are_made_anew_once_and_not_again_with_every_reading() -> 
         await world.create(CONFIG_MAPS, config_map("b"))
         await clock.advance(5)
         assert world.troubled.count("list", "ConfigMap") == 3
+        assert (judged.count("a"), judged.count("b")) == (1, 1)
+        world.cache.invalidate()
+        await world.cache.complete()
+        assert world.troubled.count("list", "ConfigMap") == 4
         assert (judged.count("a"), judged.count("b")) == (1, 1)
 
 

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from tests.engine.cache.objects import Shelved, key, manifest
 from trimtab.engine.cache.index import Index, Scope
 from trimtab.engine.cache.owners import stem_of
+from trimtab.engine.cache.seen import Remembered
 from trimtab.engine.live import Change, Live, Owner
 from trimtab.engine.marks import Mark
+from trimtab.kube.picture import Complete, Listing, Picture, Removed
 from trimtab.resources.keys import ResourceKey
 
 SET, CLAIM = "StatefulSet", "PersistentVolumeClaim"
@@ -149,14 +151,16 @@ TestIndex.settings = settings(max_examples=60, stateful_step_count=25, deadline=
 
 
 @pytest.mark.fact("C14")
-def test_one_namespace_s_shelf_leaves_another_s_alone() -> None:
+def test_reading_one_namespace_again_leaves_the_objects_of_others_as_they_are() -> None:
     shelved = Shelved()
     a, b = key("a", namespace="a"), key("a", namespace="b")
     shelved.put(manifest(a), namespace="a")
     shelved.put(manifest(b), namespace="b")
-    shelved.holdings.clear(Scope("", "ConfigMap", "a"))
-    assert shelved.index.get(a) is None
-    assert shelved.index.get(b) is not None
+    listing = Listing(Picture(Remembered(shelved.index, Scope("", "ConfigMap", "a"))))
+    gone, complete = listing.end()
+    assert isinstance(gone, Removed)
+    assert (gone.namespace, gone.name) == ("a", "a")
+    assert isinstance(complete, Complete)
 
 
 @pytest.mark.fact("C27")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -203,6 +204,18 @@ async def test_two_units_that_want_one_object_are_found_before_and_after_it_exis
     assert (await world.rows(second))["ConfigMap a"].claimed_by is None
 
 
+async def test_who_wanted_an_object_first_stays_first_when_it_wants_it_otherwise(world: World) -> None:
+    first = world.wanted(config_map("a", x="1"), unit="first")
+    second = world.wanted(config_map("a", x="2"), unit="second")
+    for wanted in (first, second):
+        await world.rows(wanted)
+    again = world.wanted(config_map("a", x="3"), config_map("b", x="3"), unit="first")
+    assert (await world.rows(again))["ConfigMap a"].claimed_by is None
+    assert (await world.rows(second))["ConfigMap a"].claimed_by == OURS.mark_for("first")
+    await world.rows(world.wanted(config_map("b", x="3"), unit="first"))
+    assert (await world.rows(second))["ConfigMap a"].claimed_by is None
+
+
 async def test_an_object_that_carries_no_mark_is_read_once_per_version_of_it(world: World) -> None:
     await world.apply_as("somebody", config_map("a", x="1"))
     wanted = world.wanted(config_map("a", x="1"))
@@ -229,16 +242,52 @@ async def test_a_kind_that_is_not_watched_is_asked_for(world: World) -> None:
     assert (row.verdict, row.live.key.name, row.live.mark) == (SYNCED, "web", OURS.mark_for(UNIT))
 
 
-async def test_a_refusal_of_the_server_is_the_rows_problem_and_the_others_go_on(world: World) -> None:
+async def test_a_refusal_of_the_server_is_told_on_the_row_and_the_others_go_on(world: World) -> None:
     wanted = world.wanted(deployment("web"), config_map("a", x="1"))
     await world.apply(wanted)
     other = deployment("web")
     other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
     other["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
     rows = await world.rows(world.wanted(other, config_map("a", x="2")))
-    assert rows["Deployment web"].verdict is OUT
-    assert "field is immutable" in rows["Deployment web"].problem
-    assert (rows["ConfigMap a"].verdict, rows["ConfigMap a"].problem) == (OUT, "")
+    refused = rows["Deployment web"]
+    assert (refused.verdict, refused.problem) == (OUT, ""), "replacing it may do"
+    assert "field is immutable" in refused.refusal
+    assert "/spec/selector" in [each.path for each in refused.differences]
+    assert (rows["ConfigMap a"].verdict, rows["ConfigMap a"].refusal) == (OUT, "")
+
+
+async def test_what_a_silent_server_would_have_told_is_unknown_until_it_speaks(world: World) -> None:
+    wanted = world.wanted(config_map("a", x="1"), config_map("b", x="1"))
+    await world.apply(wanted)
+    await changed(world, config_map("a"), {"data": {"x": "drifted"}})
+    world.counting.is_down = True
+    rows = await world.rows(wanted)
+    assert (rows["ConfigMap a"].verdict, rows["ConfigMap b"].verdict) == (UNKNOWN, SYNCED)
+    assert rows["ConfigMap a"].problem == "the cluster: it does not answer."
+    world.counting.is_down = False
+    assert (await world.rows(wanted))["ConfigMap a"].verdict is OUT
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+async def test_questions_are_asked_side_by_side_within_bounds_and_others_get_their_turn(world: World) -> None:
+    names = [f"c{number}" for number in range(60)]
+    await world.apply(world.wanted(*(config_map(name, x="1") for name in names)))
+    changed_ones = world.wanted(*(config_map(name, x="2") for name in names))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with asyncio.TaskGroup() as group:
+        ticking = group.create_task(others())
+        rows = await world.rows(changed_ones)
+        ticking.cancel()
+    assert {row.verdict for row in rows.values()} == {OUT}
+    assert world.counting.most_at_once == 8
+    assert turns > 10
 
 
 async def test_a_badly_declared_object_is_kept_and_told(world: World) -> None:
@@ -255,14 +304,15 @@ async def test_a_badly_declared_object_is_kept_and_told(world: World) -> None:
 
 
 @pytest.mark.fact("D6")
-async def test_a_field_that_the_kind_does_not_know_is_the_rows_problem(world: World) -> None:
+async def test_a_field_that_the_kind_does_not_know_is_told(world: World) -> None:
     wanted = world.wanted(deployment("web"))
     await world.apply(wanted)
     odd = deployment("web")
     odd["spec"]["replica"] = 3
     row = (await world.rows(world.wanted(odd)))["Deployment web"]
     assert row.verdict is OUT
-    assert ".spec.replica: field not declared in schema" in row.problem
+    assert [(each.path, each.rule) for each in row.differences] == [("/spec/replica", "absent")]
+    assert ".spec.replica: field not declared in schema" in row.refusal
 
 
 @pytest.mark.fact("D30")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.matching import Role, Terms, Wanted, desired_from
 from trimtab.engine.rows import Row
 from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.errors import ClusterUnreachable
 from trimtab.kube.cluster import Cluster, Write, Written
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.objects import KubeObject
@@ -88,6 +90,9 @@ class Counting:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.asked: list[str] = []
+        self.is_down = False
+        self._under_way = 0
+        self.most_at_once = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
@@ -99,6 +104,12 @@ class Counting:
     async def apply(self, resource: Resource, name: str, body: Any, **options: Any) -> Written:
         assert options["write"].dry_run, "a comparison never writes"
         self.asked.append(f"dry-run {resource.kind} {name}")
+        if self.is_down:
+            raise ClusterUnreachable("the cluster", "it does not answer")
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        await asyncio.sleep(0)
+        self._under_way -= 1
         return await self._cluster.apply(resource, name, body, **options)
 
 

@@ -134,11 +134,10 @@ class ClusterCache:
     def _arrange(self) -> None:
         """Watch what there is and is wanted; of what is left out, the kinds no longer served are gone."""
         catalog = self._kinds.catalog
-        chosen = wanted(catalog, self._reach, self._chosen, self._server) if self._kinds.discovered else {}
-        for scope in self._watchers.arrange(self._gate, chosen):
-            gone = self._holdings.clear(scope)
-            if (scope.group, scope.kind) not in catalog.kinds:
-                self._tell(gone)
+        watched = wanted(catalog, self._reach, self._chosen, self._server)
+        forgotten = self._holdings.rearrange(watched)
+        self._watchers.arrange(self._gate, watched)
+        self._tell(each for each in forgotten if (each.key.group, each.key.kind) not in catalog.kinds)
 
     def _take(self, scope: Scope, resource: Resource, news: Upserted | Removed) -> None:
         if isinstance(news, Upserted):
@@ -164,7 +163,7 @@ class ClusterCache:
             case _:
                 pass
 
-    def _tell(self, changes: tuple[Change, ...]) -> None:
+    def _tell(self, changes: Iterable[Change]) -> None:
         for change in changes:
             for told in tuple(self._told):
                 told(change)
@@ -187,17 +186,17 @@ class ClusterCache:
         judge: Judge | None = None,
     ) -> None:
         """Go on by other rules: only what they concern is read anew, and all stays readable meanwhile."""
-        if settings is not None:
-            self._settings = self._watchers.settings = settings
-            self._kinds.settings = settings
+        if settings is not None and settings != self._settings:
+            self._settings = self._watchers.settings = self._kinds.settings = settings
             self._gate = Gate(self._cluster, settings.lists_at_once, settings.list_patience)
             self._holdings.limit_to(settings.memory)
-        self._reach, self._chosen = reach or self._reach, chosen or self._chosen
-        self._arrange()
-        if tracking is not None or judge is not None:
+        if (reach or self._reach) != self._reach or (chosen or self._chosen) != self._chosen:
+            self._reach, self._chosen = reach or self._reach, chosen or self._chosen
+            self._arrange()
+        if (tracking or self._tracking) != self._tracking or (judge or self._judge) != self._judge:
             self._tracking, self._judge = tracking or self._tracking, judge or self._judge
             self._holdings.recorder = self._recorder()
-            self._watchers.restart(self._gate, renewing=True)
+            self._watchers.renew(self._gate)
 
     def invalidate(self) -> None:
         """Ask again which kinds there are and read all of them anew; all stays readable meanwhile."""

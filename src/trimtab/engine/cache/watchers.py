@@ -58,6 +58,8 @@ class Watchers:
         self._group: asyncio.TaskGroup | None = None
         self._watchers: dict[Scope, _Watcher] = {}
         self._is_arranged = False
+        self._rules = 0
+        self._read_by: dict[Scope, int] = {}
         self._turned = asyncio.Event()
 
     @property
@@ -86,37 +88,46 @@ class Watchers:
         self._is_arranged = False
         self.turn()
 
-    def arrange(self, source: Collections, wanted: Mapping[Scope, Resource]) -> tuple[Scope, ...]:
-        """Watch what is wanted and nothing else; the answer is what was watched and is no longer."""
-        left = tuple(scope for scope in self._watchers if scope not in wanted)
-        for scope in left:
+    def arrange(self, source: Collections, wanted: Mapping[Scope, Resource]) -> None:
+        """Watch what is wanted and nothing else."""
+        for scope in [scope for scope in self._watchers if scope not in wanted]:
             self._watchers.pop(scope).end()
+        self._read_by = {scope: rules for scope, rules in self._read_by.items() if scope in wanted}
         for scope, resource in wanted.items():
             before = self.status(scope)
             if before is None:
-                self._start(source, scope, resource, renewing=False)
+                self._start(source, scope, resource)
             elif before.resource.api_version != resource.api_version:
-                self._start(source, scope, resource, renewing=True)
+                self._read_by.pop(scope, None)
+                self._start(source, scope, resource)
         self._is_arranged = True
         self.turn()
-        return left
 
-    def restart(
-        self, source: Collections, scopes: Iterable[Scope] | None = None, *, renewing: bool = False
-    ) -> None:
-        """Read these, or all, anew; `renewing` takes every object for new, even in a state that is known."""
+    def restart(self, source: Collections, scopes: Iterable[Scope] | None = None) -> None:
+        """Read these, or all, anew; only what differs is told."""
         for scope in list(self._watchers if scopes is None else scopes):
-            self._start(source, scope, self._watchers[scope].status.resource, renewing=renewing)
+            self._start(source, scope, self._watchers[scope].status.resource)
         self.turn()
 
-    def _start(self, source: Collections, scope: Scope, resource: Resource, *, renewing: bool) -> None:
+    def renew(self, source: Collections) -> None:
+        """Read everything anew by other rules: every object counts as new, even in a state that is known."""
+        self._rules += 1
+        self.restart(source)
+
+    def _start(self, source: Collections, scope: Scope, resource: Resource) -> None:
         if self._group is None:
             return
         if (running := self._watchers.get(scope)) is not None:
             running.end()
+        # Until a kind has been read completely by the rules of today, its records may be of other rules.
+        renewing = self._read_by.get(scope) != self._rules
         remembered = Remembered(self._index, scope, renewing=renewing)
         watcher = self._watchers[scope] = _Watcher(self, scope, resource, remembered)
         watcher.task = self._group.create_task(watcher.run(source), name=f"watch {resource.full_kind}")
+
+    def completed(self, scope: Scope) -> None:
+        """A kind has been read completely by the rules of today."""
+        self._read_by[scope] = self._rules
 
     async def turned(self) -> None:
         """Return when the status of some kind has changed."""
@@ -187,6 +198,7 @@ class _Watcher:
                     continue
                 if isinstance(news, Complete):
                     self._remembered.renewing = False
+                    self._owner.completed(self._scope)
                 self._turn(heard(self.status, news, clock.now()))
 
     def _pause(self, error: Exception, failures: int) -> float:

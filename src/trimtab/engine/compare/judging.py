@@ -34,6 +34,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
     ours: bool = True
     problem: str = ""
+    refusal: str = ""
     taints: bool = True
 
 

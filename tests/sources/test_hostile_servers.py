@@ -22,7 +22,8 @@ from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources import Gate, GitTree
 from trimtab.sources.complaints import CredentialRefused, RepositoryMissing
-from trimtab.sources.credentials import Basic, Bearer, Credential, SshKey, Trust
+from trimtab.sources.credentials import Basic, Bearer, Belonging, Credential, SshKey, Trust
+from trimtab.sources.revisions import Wanted
 
 CANARY = Credential(login=Basic(username="me", password=Secret("c4n4ry-password")))
 
@@ -79,11 +80,40 @@ async def test_a_repository_that_moved_on_its_server_is_followed_there_and_that_
     async with git_host(upstream.path.parent) as host, opened() as repositories:
         host.welcome = {basic_header("me", "c4n4ry-password")}
         host.lie = redirecting(f"{host.url}/renamed.git")
-        revision = await repositories.fetch(wanted(f"{host.url}/app.git", CANARY))
+        whole_host = (Belonging(url=host.url, credential=CANARY, below=True),)
+        revision = await repositories.fetch(Wanted(url=f"{host.url}/app.git", credentials=whole_host))
         assert revision.commit == commit
         assert GitTree(revision.mirror, commit).read("a") == b"0"
         asked = [each.path for each in host.log if each.path.startswith("/app.git")]
         assert len(asked) == 2  # once to fail, once to learn where to
+
+
+async def test_a_credential_for_one_repository_does_not_follow_it_to_another(
+    opened: Opening, upstream: Upstream
+) -> None:
+    upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        host.lie = redirecting(f"{host.url}/other.git")
+        with pytest.raises(SourceRefused, match="no credential is sent"):
+            await repositories.fetch(wanted(f"{host.url}/app.git", CANARY))
+        assert {each.path for each in host.log} == {"/app.git/info/refs"}
+
+
+async def test_a_server_that_wants_an_ending_is_followed_with_the_credential_for_the_repository(
+    opened: Opening, upstream: Upstream
+) -> None:
+    commit = upstream.commit({"a": "0"})
+
+    async def lie(request: web.Request) -> web.StreamResponse | None:
+        if request.path.startswith("/app.git"):
+            return None
+        there = f"{host.url}/app.git{request.path_qs.removeprefix('/app')}"
+        return web.Response(status=301, headers={"Location": there})
+
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        host.lie = lie
+        host.welcome = {basic_header("me", "c4n4ry-password")}
+        assert (await repositories.fetch(wanted(f"{host.url}/app", CANARY))).commit == commit
 
 
 async def test_redirects_in_a_circle_come_to_an_end(opened: Opening, upstream: Upstream) -> None:
