@@ -44,6 +44,7 @@ from trimtab.engine.acts import (
 from trimtab.engine.health import Health
 from trimtab.engine.judging import matters
 from trimtab.engine.live import Change, Live
+from trimtab.engine.marks import Mark
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -288,6 +289,8 @@ def cases(draw: st.DrawFn) -> Case:
     for number in range(draw(st.integers(0, 3))):
         options = draw(st.sampled_from(["", "Prune=false", "Prune=confirm", "PruneLast=true"]))
         case.unwanted(config_map(f"u{number}", wave=draw(WAVES), options=options))
+    if draw(st.integers(0, 9)) == 0:
+        case.drifted(config_map("theirs", wave=draw(WAVES)), claimed_by=Mark("helm", "shop/web"))
     for number in range(draw(st.integers(0, 4))):
         hook = job(f"j{number}", hook=draw(HOOKS), policy=draw(POLICIES), wave=draw(WAVES))
         case.hook(hook)
