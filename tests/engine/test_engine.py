@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -14,7 +15,7 @@ from tests.engine.stage import QUICK, Stage, config_map, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.engine import MemoryStore
+from trimtab.engine import FileStore, MemoryStore
 from trimtab.engine.clusters import opened
 from trimtab.engine.events import (
     ComparisonFailed,
@@ -22,15 +23,17 @@ from trimtab.engine.events import (
     OperationVetoed,
     SyncLeft,
     SyncRefused,
+    UnitQuarantined,
     UnitRefreshed,
+    UnitUnreadable,
 )
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, Selected, StepStatus
 from trimtab.engine.policy import Refresh, rollback
 from trimtab.engine.rows import Verdict
 from trimtab.engine.steps import Apply, Step
-from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit
-from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, RenderFailed
+from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit, UnitStatus
+from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, RenderFailed, StoreUnavailable
 from trimtab.kube.cluster import Cluster
 
 AUTOMATED = Policy(automated=Automated(prune=True))
@@ -375,6 +378,52 @@ async def test_a_rollback_brings_an_earlier_revision_back(stage: Stage) -> None:
     assert [entry.revision for entry in engine.unit("web").status.history][::2] == [first, first]
 
 
+@pytest.mark.fact("A15")
+async def test_a_sync_without_a_revision_of_its_own_goes_to_the_newest(stage: Stage) -> None:
+    first = await stage.add("web", config_map("a", "1"))
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        newest = stage.sources.declare("web", config_map("a", "2"))
+        pinned = await engine.sync("web", Operation(revision=first))
+        state = await engine.sync("web", Operation())
+    assert (pinned.revision, state.revision) == (first, newest)
+
+
+@pytest.mark.fact("A16")
+async def test_a_unit_deleted_in_the_middle_of_its_sync_ends_it_silently(stage: Stage) -> None:
+    await stage.add("web", config_map("a"))
+
+    async def ask(_: SyncUnit, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        await stage.store.delete("web")
+        return steps
+
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        engine.on_before_sync(ask)
+        await engine.start_sync("web")
+        await stage.until(lambda: not engine.units(), "it is forgotten")
+    assert stage.cluster.writes() == []
+    assert stage.events(OperationEnded, UnitQuarantined) == []
+
+
+@pytest.mark.fact("A16")
+async def test_a_store_that_fails_for_a_while_is_written_to_again(stage: Stage) -> None:
+    await stage.add("web", config_map("a"))
+    usual, failures = stage.store.set_status, [StoreUnavailable("the store", "the disk is full")] * 3
+
+    async def set_status(unit_id: str, status: UnitStatus) -> SyncUnit:
+        if failures:
+            raise failures.pop()
+        return await usual(unit_id, status)
+
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        stage.store.set_status = set_status  # type: ignore[method-assign]  # the seam is the store itself
+        state = await engine.sync("web", Operation())
+    assert (state.phase, failures) == (OperationPhase.SUCCEEDED, [])
+    assert (await stage.store.get("web")).status.operation_state == state
+
+
 # -- callbacks -------------------------------------------------------------------------------------------
 
 
@@ -448,6 +497,7 @@ async def test_a_unit_that_is_created_changed_and_deleted_while_the_engine_runs(
     assert "z" in await stage.names("ConfigMap")
 
 
+@pytest.mark.fact("A36")
 async def test_two_units_that_want_one_object_are_told_and_neither_takes_it_from_the_other(
     stage: Stage,
 ) -> None:
@@ -524,6 +574,24 @@ async def test_an_operation_waits_for_a_cluster_that_comes_later(stage: Stage) -
         stage.clusters.put(opened("later", cast(Cluster, stage.cluster)))
         state = await engine.wait_for_sync("late")
     assert state.phase is OperationPhase.SUCCEEDED
+
+
+async def test_units_in_files_are_synced_as_they_are_edited_and_kept_while_they_are_broken(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.store = FileStore(tmp_path, look_every=timedelta(milliseconds=20))
+    stage.engine = stage.new_engine()
+    stage.sources.declare("web", config_map("a"))
+    by_hand = "source: git\ndestination: {cluster: here}\npolicy: {automated: {prune: true}}\n"
+    async with running(stage.engine) as engine:
+        (tmp_path / "web.yaml").write_text(by_hand)
+        await stage.until(lambda: ended(stage), "it is synced")
+        await synced(stage, "web")
+        (tmp_path / "web.yaml").write_text("source: [")
+        await stage.until(lambda: bool(stage.events(UnitUnreadable)), "it is told")
+        assert engine.unit("web").status.verdict is Verdict.SYNCED
+    assert "a" in await stage.names("ConfigMap")
+    assert (await FileStore(tmp_path).list()) == ()
 
 
 # -- restart ---------------------------------------------------------------------------------------------

@@ -191,14 +191,15 @@ async def test_pruning_takes_what_git_dropped_with_all_that_belongs_to_it(stage:
     assert await stage.names("ReplicaSet") == set()
 
 
-async def test_a_sync_that_only_waits_is_terminated_at_once(stage: Stage) -> None:
+@pytest.mark.fact("A11")
+async def test_a_sync_that_only_waits_is_terminated_at_once_and_not_tried_again(stage: Stage) -> None:
     stuck = job("stuck", simulate="slow", hook="PreSync")
     stuck["spec"]["template"]["spec"]["nodeSelector"] = {"no-such": "node"}
     stuck["spec"]["suspend"] = True
     await stage.add("app", stuck, config_map("never"))
     async with running(stage.engine) as engine:
         await engine.refresh("app")
-        await engine.start_sync("app", Operation())
+        await engine.start_sync("app", Operation(retry=RetryLimits(limit=5)))
         await stage.until(lambda: bool(stage.events(OperationWaits)), "it waits")
         state = await engine.terminate("app")
     assert state.phase is OperationPhase.FAILED

@@ -56,7 +56,7 @@ from trimtab.engine.operations import (
     started,
 )
 from trimtab.engine.progress import progress
-from trimtab.engine.results import causes, closed, folded, next_attempt, retry_wait
+from trimtab.engine.results import causes, closed, crucial, folded, next_attempt, retry_wait
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
 from trimtab.resources.keys import ResourceKey
 
@@ -193,28 +193,38 @@ class Tale:
         self.done: Counter[tuple[str, ResourceKey, SyncPhase]] = Counter()
         self.recorded = self.state
         self.crashes = 0.0
+        self.blind = self.chance.random() < 0.3
+
+    def view(self, key: ResourceKey) -> Live | None:
+        """The cache, which does not know the kind of one of the hooks."""
+        return self.sim.cache.get(key) if key.name != "j0" or not self.blind else None
 
     def run(self) -> Done | Failed:
         for _ in range(600):
-            facts = Facts(live=self.sim.cache.get, sightings=self.sightings, asks=self.asks)
+            facts = Facts(
+                live=self.view,
+                sightings=self.sightings,
+                asks=self.asks,
+                knows=lambda key: key.name != "j0" or not self.blind,
+            )
             decided = progress(self.plan, self.state, facts, self.now)
             self.state = decided.state
             match decided.move:
                 case Done() | Failed() as end:
                     return end
                 case Next(acts=acts):
-                    if (self.state.begun, self.state.hooks) != (self.recorded.begun, self.recorded.hooks):
+                    if crucial(self.state) != crucial(self.recorded):
                         self.recorded = self.state
                     if self.chance.random() < self.crashes:
                         self._crash(acts)
                     else:
-                        self._do(acts)
+                        self.do(acts)
                 case Wait() as wait:
                     self.recorded = self.state
-                    self._wait(wait)
+                    self.wait(wait)
         raise AssertionError(f"it goes round and round: {self.state.message}")
 
-    def _do(self, acts: tuple[Act, ...]) -> None:
+    def do(self, acts: tuple[Act, ...]) -> None:
         assert acts
         self.now += timedelta(milliseconds=50)
         outcomes = [self.sim.perform(act, self.now) for act in acts]
@@ -242,7 +252,7 @@ class Tale:
         self.sim.behind.clear()
         self.sim.cache = dict(self.sim.objects)
 
-    def _wait(self, wait: Wait) -> None:
+    def wait(self, wait: Wait) -> None:
         assert wait.what
         if "consent" in wait.what:
             self.asks = replace(self.asks, approved_at=self.now)
@@ -331,10 +341,10 @@ def test_it_ends_soon_and_holds_nothing_back_whenever_it_is_terminated(
             case Done() | Failed():
                 break
             case Next(acts=acts):
-                tale._do(acts)  # noqa: SLF001 - the tale is this test's own
+                tale.do(acts)
             case Wait() as wait:
                 assert not facts().asks.terminate, f"it waits although it should end: {wait.what}"
-                tale._wait(wait)  # noqa: SLF001 - the tale is this test's own
+                tale.wait(wait)
         turns += 1
     kept = [run for run in tale.state.hooks if not run.released and not run.deleted]
     made = {(each.key, each.sync_phase): each for each in tale.state.results if each.hook and each.uid}
@@ -460,6 +470,31 @@ def test_a_hook_made_before_a_restart_is_known_again_and_an_older_one_is_not() -
     assert [type(act) for act in still.move.acts] == [Clear]
 
 
+def test_where_the_cache_does_not_know_the_server_is_asked_what_stands_under_a_hooks_name() -> None:
+    plan, key, old = Case().hook(job("pre")).plan(), key_of(job("pre")), live_of(job("pre"), uid="old")
+
+    def asked(state: OperationState, seconds: int, *sightings: Sighting) -> Any:
+        known = dict.fromkeys([key], sightings[0]) if sightings else {}
+        return decide(
+            plan, state, now=NOON + timedelta(seconds=seconds), sightings=known, knows=lambda _: False
+        )
+
+    first = asked(state_of(), 0)
+    assert [type(act) for act in first.move.acts] == [Look]
+    silent = asked(state_of(), 1, Sighting(None, NOON, known=False))
+    assert silent.move.until == NOON + timedelta(seconds=2)
+    assert "whether there is Job.batch shop/pre" in silent.move.what
+    told = asked(state_of(), 0, Sighting(old, NOON))
+    assert [(type(act), act.uid, act.delete) for act in told.move.acts] == [(Clear, "old", True)]
+    cleared = folded(told.state, [Outcome(act=told.move.acts[0], at=NOON)])
+    going = asked(cleared, 1, Sighting(old, NOON))
+    assert going.move.until == NOON + timedelta(seconds=2)
+    again = asked(cleared, 2, Sighting(old, NOON))
+    assert [type(act) for act in again.move.acts] == [Look]
+    gone = asked(cleared, 2, Sighting(None, NOON + timedelta(seconds=2)))
+    assert gone.move.acts == plan.steps
+
+
 def test_what_is_about_to_be_done_is_part_of_the_state_before_it_is_done() -> None:
     case = Case().missing(config_map("a"), WEB).hook(job("during", hook="Sync"))
     decided = decide(case.plan(), state_of())
@@ -509,6 +544,14 @@ def test_a_prune_never_hits_an_object_that_took_the_name_of_another() -> None:
     decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
     assert isinstance(decided.move, Failed)
     assert "another object has taken its name" in decided.move.message
+
+
+def test_a_prune_that_must_not_be_done_stops_its_wave() -> None:
+    case = Case().unwanted(config_map("a")).missing(config_map("b"))
+    asked = Operation(prune=True)
+    decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
+    assert isinstance(decided.move, Failed)
+    assert [each.key.name for each in decided.state.results] == ["a"]
 
 
 def test_an_object_that_is_going_already_is_not_deleted_again() -> None:

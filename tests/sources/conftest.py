@@ -77,6 +77,11 @@ def tools(helm: Path, kustomize: Path) -> str:
 
 @pytest.fixture
 def rendering(tmp_path: Path) -> RenderingSettings:
+    return settings_in(tmp_path)
+
+
+def settings_in(tmp_path: Path) -> RenderingSettings:
+    """Everything below one folder."""
     return RenderingSettings(
         cache=str(tmp_path / "cache"),
         key=str(tmp_path / "apart" / "key"),

@@ -53,12 +53,12 @@ class Case(Struct, frozen=True, kw_only=True):
             shell(self.before, folder, tools)
         return folder
 
-    def request(self, folder: Path, moment: int = 0) -> Request:
+    def request(self, folder: Path) -> Request:
         """What to ask the renderer."""
         spec = msgspec.convert({"path": self.path, **self.spec}, SourceSpec)
 
         def place(path: str) -> FolderOrigin:
-            return FolderOrigin(path=str(folder / path), moment=moment)
+            return FolderOrigin(path=str(folder / path))
 
         return Request(
             name="web",

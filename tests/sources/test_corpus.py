@@ -1,35 +1,89 @@
-"""Over the whole corpus: rendered output is what the tools print when people run them by hand."""
+"""Over the whole corpus: rendered output is what the tools print when people run them by hand, and whoever
+edits a file that they open changes the key.
+
+Which files they open is read off the file system, where it notes when a file was last read.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
-from typing import Any
 
-from trimtab.resources.manifests import found_in
+from msgspec import Struct
+
+from trimtab.resources.manifests import Manifest, found_in
 from trimtab.resources.yaml import documents
 from trimtab.settings import ProgramsSettings, RenderingSettings
-from trimtab.sources import Renderer
+from trimtab.sources import FolderTree, Renderer
+from trimtab.sources.looking import MAIN, still_true
+from trimtab.sources.rendered import Look
+from trimtab.sources.trees import Tree
 
-from .corpora import NAMES, case, shell
-
-
-def by_hand(name: str, folder: Path, tools: str) -> list[Any]:
-    printed = shell(case(name).by_hand, case(name).written(folder, tools), tools)
-    return [found.manifest for found in found_in(documents(printed, name))]
+from .corpora import NAMES, Case, case, shell
 
 
-async def test_rendered_output_equals_what_the_tools_print(
+class ByHand(Struct, frozen=True):
+    """What a person sees who runs the tools in a checkout, and the files that the tools opened."""
+
+    manifests: list[Manifest]
+    opened: frozenset[str]
+
+
+def by_hand(one: Case, folder: Path, tools: str) -> ByHand:
+    one.written(folder, tools)
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    for path in files:
+        os.utime(path, (1, path.stat().st_mtime))
+    printed = shell(one.by_hand, folder, tools)
+    opened = {path.relative_to(folder) for path in files if path.exists() and path.stat().st_atime > 1}
+    manifests = [found.manifest for found in found_in(documents(printed, one.name))]
+    return ByHand(manifests, frozenset(map(str, opened)))
+
+
+def trees(one: Case, folder: Path) -> dict[str, Tree]:
+    return {MAIN: FolderTree(folder), **{name: FolderTree(folder / path) for name, path in one.refs.items()}}
+
+
+def overlooked(one: Case, folder: Path, opened: frozenset[str], looks: tuple[Look, ...]) -> list[str]:
+    """Files that could be edited without changing the key."""
+    found = []
+    for path in sorted(opened - {"own.yaml"}):  # the values of the spec are no file of the repository
+        original = (folder / path).read_bytes()
+        (folder / path).write_bytes(original + b"\n")
+        if still_true(looks, trees(one, folder)):
+            found.append(path)
+        (folder / path).write_bytes(original)
+    return found
+
+
+async def test_rendered_output_equals_what_the_tools_print_and_its_key_names_all_that_they_open(
     tmp_path: Path, rendering: RenderingSettings, tools: str
 ) -> None:
+    opened = 0
     async with Renderer(rendering, ProgramsSettings(fetch=False), path=tools) as renderer:
         for name in NAMES:
-            folder = case(name).written(tmp_path / name / "ours", tools)
-            rendered = await renderer.render(case(name).request(folder))
+            one = case(name)
+            folder = one.written(tmp_path / name / "ours", tools)
+            rendered = await renderer.render(one.request(folder))
             ours = [made.manifest() for made in rendered.manifests]
-            assert ours == by_hand(name, tmp_path / name / "theirs", tools), name
-            assert rendered.tool.value.replace("directory", "plain") == name.partition("-")[0], name
+            theirs = by_hand(one, tmp_path / name / "theirs", tools)
+            assert ours == theirs.manifests, name
             assert ours, name
+            assert rendered.tool.value.replace("directory", "plain") == name.partition("-")[0], name
+            assert still_true(rendered.read, trees(one, folder)), name
+            assert overlooked(one, folder, theirs.opened, rendered.read) == [], name
+            opened += len(theirs.opened)
+    assert opened > 100 or not notes_reads(tmp_path)
+
+
+def notes_reads(folder: Path) -> bool:
+    """Whether this file system notes when a file was read."""
+    probe = folder / "probe"
+    probe.write_text("x")
+    os.utime(probe, (1, probe.stat().st_mtime))
+    probe.read_text()
+    return probe.stat().st_atime > 1
 
 
 def test_the_corpus_is_large_enough() -> None:

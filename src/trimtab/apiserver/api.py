@@ -56,7 +56,7 @@ from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
-from trimtab.apiserver.versions import as_kept, manifest_of, shown, shown_in_list, to_store
+from trimtab.apiserver.versions import as_kept, is_kept_as, manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
 from trimtab.kube.merging.apply import applied, created, settled, updated
@@ -191,7 +191,7 @@ class Api:
         admission.check_definition(address, name)
         new = new_object(
             manifest,
-            served,
+            address,
             manager=manager,
             versions=self.catalog.versions(served.group),
             uid=str(uuid.uuid4()),
@@ -223,8 +223,11 @@ class Api:
             raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
             return Answer(201, _encoded(as_kept(new, served)), warnings)
-        entry = self.store.put(served.collection, key, to_store(new, served))
-        return Answer(201, shown(entry, served), warnings)
+        return Answer(201, shown(self._put(new, served, key), served), warnings)
+
+    def _put(self, manifest: Json, served: Served, key: str) -> Entry:
+        kept = to_store(manifest, served)
+        return self.store.put(served.collection, key, kept.manifest, kept.written)
 
     # -- changing -----------------------------------------------------------------------------------------
 
@@ -263,7 +266,7 @@ class Api:
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         declared = declaration_in(body)
         live = self._live(address)
-        if live is None and address.subresource:
+        if live is None and address.subresource and not strategy_of(address.served).creates_on_update:
             raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
@@ -308,15 +311,15 @@ class Api:
     ) -> Answer:
         """Keep a changed object, unless nothing has changed or nothing keeps it any more."""
         served = address.served
-        if settled(live, new) == live:
+        new = settled(live, new)
+        if new == live and is_kept_as(self._entry(address), live, served):
             return Answer(200, _encoded(live), warnings)
         if options.dry_run:
             return Answer(200, _encoded(as_kept(new, served)), warnings)
         if may_go(new):
-            self.store.remove(served.collection, address.key, to_store(live, served))
+            self.store.remove(served.collection, address.key, to_store(live, served).manifest)
             return Answer(200, _encoded(new), warnings)
-        entry = self.store.put(served.collection, address.key, to_store(new, served))
-        return Answer(200, shown(entry, served), warnings)
+        return Answer(200, shown(self._put(new, served, address.key), served), warnings)
 
     # -- scaling ------------------------------------------------------------------------------------------
 
@@ -362,10 +365,12 @@ class Api:
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served, kind, now = address.served, scales.kind(), self.clock.now()
-        if served.custom:
-            raise scales.not_applicable()
         before = defaulted(scales.scale_to_change(live, served), kind.schema)
+        if served.custom:
+            scales.check_applicable(before, config)
         new = applied(before, config, scales.target(), manager=options.manager, force=options.force, now=now)
+        if served.custom:
+            scales.check_unchanged(before, new, config)
         scale = placed(known(new, kind, "Ignore").manifest, address, named=True)
         return self._rescale(defaulted(scale, kind.schema), live, address, options, ())
 
@@ -402,19 +407,18 @@ class Api:
             case Removed():
                 if options.dry_run:
                     return True, _encoded(result.object)
-                last = to_store(live, served)
+                last = to_store(live, served).manifest
                 return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Ended():
                 if options.dry_run:
                     return True, _encoded(result.object)
-                last = to_store(result.object, served)
+                last = to_store(result.object, served).manifest
                 self.store.put(served.collection, address.key, last)
                 return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Marked():
                 if options.dry_run:
                     return False, _encoded(result.object)
-                entry = self.store.put(served.collection, address.key, to_store(result.object, served))
-                return False, shown(entry, served)
+                return False, shown(self._put(result.object, served, address.key), served)
             case Untouched():
                 return False, _encoded(result.object)
 

@@ -17,9 +17,10 @@ from trimtab.apiserver.catalog import ScalePaths, Served, field
 from trimtab.apiserver.refusing import conflict, invalid
 from trimtab.apiserver.strategies import target_of
 from trimtab.kube import gotext
-from trimtab.kube.merging.apply import Target
+from trimtab.kube.merging.apply import Target, check_type
 from trimtab.kube.merging.fields import FieldSet, Path, path
 from trimtab.kube.merging.managers import Entry, lines_of, owners_of
+from trimtab.kube.merging.typed import same
 from trimtab.kube.refusals import Cause, Refused, bad_request, internal_error
 from trimtab.kube.selectors import label_selector
 
@@ -28,6 +29,7 @@ SPEC = ScalePaths(wanted=".spec.replicas", seen=".status.replicas", selector=".s
 REPLICAS = path("spec", "replicas")
 UNSET = -(1 << 31)  # stands for replicas that a custom resource does not say
 LARGEST = (1 << 31) - 1
+NO_CONVERSION = "request to convert CR to an invalid group/version: autoscaling/v1"
 
 
 @cache
@@ -250,11 +252,21 @@ def _carried(entry: Entry, served: Served) -> Entry:
 # -- refusing ---------------------------------------------------------------------------------------------
 
 
-def not_applicable() -> Refused:
-    """The scale of a custom resource cannot be applied: so it is on the API server."""
-    where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
-    why = "request to convert CR to an invalid group/version: autoscaling/v1"
-    return internal_error(f"failed to create manager for existing fields: {where}: {why}")
+def check_applicable(scale: Json, config: Json) -> None:
+    """Refuse to apply to the scale of a custom resource whose replicas nobody has: so it is on the server."""
+    check_type(config, target())
+    if not scale["metadata"].get("managedFields"):
+        where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
+        raise internal_error(f"failed to create manager for existing fields: {where}: {NO_CONVERSION}")
+
+
+def check_unchanged(before: Json, after: Json, config: Json) -> None:
+    """Refuse to change the scale of a custom resource by an apply, which can only share it."""
+    if any(not same(before.get(part), after.get(part)) for part in ("spec", "status")):
+        metadata = config.get("metadata") or {}
+        name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        where = f"failed to convert new object ({name}; autoscaling/v1, Kind=Scale) to proper version"
+        raise internal_error(f"{where}: {NO_CONVERSION}")
 
 
 def unreadable() -> Refused:

@@ -99,6 +99,7 @@ def target_of(served: Served, subresource: str, versions: frozenset[str] | None 
         reset=_reset(served, subresource),
         blank=served.blank,
         served=versions,
+        versions=served.schemas if served.custom else None,
     )
 
 

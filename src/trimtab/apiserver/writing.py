@@ -33,12 +33,19 @@ SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 
 
 def new_object(
-    manifest: Json, served: Served, *, manager: str | None, versions: frozenset[str], uid: str, now: datetime
+    manifest: Json,
+    address: Address,
+    *,
+    manager: str | None,
+    versions: frozenset[str],
+    uid: str,
+    now: datetime,
 ) -> Json:
     """A created object; without a manager the owners that it names are kept (it was applied)."""
+    served = address.served
     whole = with_counter(_completed(manifest, served, manager), None)
     if manager is not None:
-        target = target_of(served, "", versions)
+        target = target_of(served, address.subresource, versions)
         whole = {**whole, "metadata": unclaimed(whole["metadata"])}
         whole = with_first_owners(whole, target, manager=manager, now=now)
     return created(
@@ -65,7 +72,7 @@ def changed_object(
     new = with_counter(_completed(_identified(manifest, live), served, manager), live)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
-        new = _with_stated_owners(new, manifest)
+        new = new if served.custom else _with_stated_owners(new, manifest)
         new = with_owners(live, new, target, manager=manager, now=now)
     new = _identified(new, live)
     if address.subresource == "status":
@@ -81,7 +88,10 @@ def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
 
 
 def _with_stated_owners(new: Json, manifest: Json) -> Json:
-    """The object with an empty list of owners where the request has one: that is a wish, not nothing."""
+    """The object with an empty list of owners where the request has one: that is a wish, not nothing.
+
+    Only of a custom resource it is read as nothing.
+    """
     if manifest["metadata"].get("managedFields") != []:
         return new
     return {**new, "metadata": {**new["metadata"], "managedFields": []}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -70,7 +69,6 @@ class SourceManifests:
         self._renderer = renderer
         self._repositories = repositories
         self._capabilities = capabilities
-        self._moments = itertools.count(1)
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
@@ -99,7 +97,7 @@ class SourceManifests:
     async def _tree(self, source: AppSource, revision: str) -> tuple[FolderOrigin | RevisionOrigin, str]:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
-            return FolderOrigin(path=source.folder, moment=next(self._moments)), ""
+            return FolderOrigin(path=source.folder), ""
         wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
         found = await self._repositories.fetch(wanted)
         return RevisionOrigin(revision=found), found.commit

@@ -44,7 +44,7 @@ from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLa
 from trimtab.engine.operate import Control
 from trimtab.engine.operating import Operator
 from trimtab.engine.operations import Operation, OperationState
-from trimtab.engine.policy import Refresh, declared_digest
+from trimtab.engine.policy import Refresh
 from trimtab.engine.reconciling import Reconciler, Wiring
 from trimtab.engine.rooms import Room, Rooms, RoomState, watch_clusters
 from trimtab.engine.steps import SyncPlan
@@ -305,7 +305,8 @@ class Engine:
 
     async def terminate(self, unit_id: str) -> OperationState:
         """End the unit's operation, and wait until it has ended."""
-        self._control(unit_id).terminate()
+        if not await self._operator.terminate(self.unit(unit_id).id):
+            raise NothingUnderWay(f"unit {unit_id}", "no operation is under way", "Start one")
         return await self.wait_for_sync(unit_id)
 
     def approve_deletions(self, unit_id: str) -> None:
@@ -393,9 +394,7 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
-        if before is None or (
-            before.policy != stored.policy or declared_digest(before) != declared_digest(stored)
-        ):
+        if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
     def _forget(self, unit_id: str) -> None:
@@ -587,6 +586,11 @@ def _figures(room: Room) -> ClusterFigures:
         kinds=facts.kinds if facts else 0,
         age=facts.age.total_seconds() if facts and facts.age is not None else -1,
     )
+
+
+def _wanted(unit: SyncUnit) -> tuple[object, ...]:
+    """What somebody wants of a unit; a change of it has the unit looked at."""
+    return unit.source, unit.destination, unit.policy
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

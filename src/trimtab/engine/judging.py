@@ -57,8 +57,11 @@ def _is_same(found: Live, result: StepResult) -> bool:
 
 def is_newer(version: str, than: str) -> bool:
     """Whether one resource version is as new as another; where they are no numbers nobody can tell."""
+    if version == than:
+        return True
     if version.isdigit() and than.isdigit():
-        return int(version) >= int(than)
+        # Numbers without leading zeros: the longer one is larger.
+        return (len(version), version) >= (len(than), than)
     return True
 
 
@@ -102,6 +105,28 @@ def look_due(result: StepResult, facts: Facts, now: datetime) -> datetime | None
     last = sighting.at if sighting else wrote
     # Ever longer: as long again as it has been since the write.
     return last + min(max(last - wrote, _FIRST_LOOK), _LONGEST_LOOK)
+
+
+def standing(key: ResourceKey, facts: Facts) -> Live | None:
+    """What stands under a name: by the cache where it knows, else by the server's own word."""
+    cached = facts.live(key)
+    if cached is not None or facts.knows(key):
+        return cached
+    sighting = facts.sightings.get(key)
+    return sighting.live if sighting else None
+
+
+def question_due(key: ResourceKey, facts: Facts, now: datetime, *, again: bool) -> datetime | None:
+    """When the server should be asked what stands under a name; None if that is known.
+
+    Whoever waits for it to change has to ask `again`, where the cache does not tell.
+    """
+    if facts.live(key) is not None or facts.knows(key):
+        return None
+    sighting = facts.sightings.get(key)
+    if sighting is None:
+        return now
+    return None if sighting.known and not again else sighting.at + _FIRST_LOOK
 
 
 def is_established(result: StepResult, facts: Facts, now: datetime) -> bool:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from trimtab.engine.acts import (
     Act,
     Asks,
+    Awaited,
     Done,
     Facts,
     Failed,
@@ -38,7 +39,7 @@ from trimtab.engine.live import Change, Live, LiveView
 from trimtab.engine.operations import OperationPhase, OperationState
 from trimtab.engine.plan import is_multi_step
 from trimtab.engine.progress import progress
-from trimtab.engine.results import closed, folded, next_attempt
+from trimtab.engine.results import closed, crucial, folded, next_attempt
 from trimtab.engine.steps import Apply, CreateNamespace, RunHook, SyncPlan
 from trimtab.engine.sums import content_name
 from trimtab.errors import TrimtabError
@@ -49,6 +50,10 @@ from trimtab.resources.secrets import StandIns
 from trimtab.tasks import plain_group
 from trimtab.tasks.clock import Clock
 
+#: from so many steps on, a decision is made only after so many seconds per step
+_LARGE, _PATIENCE = 100, 0.000_05
+#: while an operation waits, how it goes is recorded so often at most, in seconds
+_RECORD_EVERY = 5.0
 Record = Callable[[OperationState], Awaitable[None]]
 Replan = Callable[[OperationState], Awaitable[SyncPlan]]
 AfterWave = Callable[[Wave], Awaitable[None]]
@@ -185,6 +190,8 @@ class _Run:
         self.planned: frozenset[ResourceKey] = frozenset()
         self.sightings: dict[ResourceKey, Sighting] = {}
         self.recorded: OperationState | None = None
+        self.recorded_at = 0.0
+        self.waits_on: Awaited | None = None
 
     def hear(self, change: Change) -> None:
         """Wake up for changes of planned objects that can matter."""
@@ -207,6 +214,7 @@ class _Run:
                 sightings=self.sightings,
                 asks=means.control.asks,
                 content=means.content,
+                knows=lambda key: means.live.knows(key.group, key.kind, key.namespace),
             )
             decided = progress(plan, state, facts, self.clock.now())
             state = decided.state
@@ -214,8 +222,9 @@ class _Run:
                 case Next() as move:
                     state = await self._act(plan, state, move, performer, kinds)
                 case Wait() as move:
-                    await self._record(state)
+                    await self._record_wait(state, move.on)
                     await self._rest(move.until)
+                    await self._gather_news(len(plan.steps))
                 case Done() | Failed() as end:
                     state = closed(state, end, self.clock.now())
                     await self._record(state)
@@ -226,6 +235,8 @@ class _Run:
     async def _act(
         self, plan: SyncPlan, state: OperationState, move: Next, performer: Performer, kinds: Kinds
     ) -> OperationState:
+        if not all(isinstance(act, Look) for act in move.acts):
+            self.waits_on = None
         if self._must_record(state):
             await self._record(state)
         await kinds.learn(step_of(act) for act in move.acts)
@@ -283,12 +294,19 @@ class _Run:
 
     def _must_record(self, state: OperationState) -> bool:
         """Whether the state says something that the next process must know before anything is done."""
-        return self.recorded is None or _crucial(state) != _crucial(self.recorded)
+        return self.recorded is None or crucial(state) != crucial(self.recorded)
+
+    async def _record_wait(self, state: OperationState, on: Awaited) -> None:
+        """Record a wait when it begins, and how it goes from time to time: not every object by itself."""
+        now = self.clock.monotonic()
+        if on is not self.waits_on or self._must_record(state) or now >= self.recorded_at + _RECORD_EVERY:
+            self.waits_on = on
+            await self._record(state)
 
     async def _record(self, state: OperationState) -> None:
         if state != self.recorded:
             await self.means.record(state)
-            self.recorded = state
+            self.recorded, self.recorded_at = state, self.clock.monotonic()
 
     # -- waiting -----------------------------------------------------------------------------------------
 
@@ -301,6 +319,11 @@ class _Run:
             alarm = group.create_task(self._ring(until))
             await self.news.wait()
             alarm.cancel()
+
+    async def _gather_news(self, steps: int) -> None:
+        """Let the news of a large plan gather for a moment: deciding costs what the plan is long."""
+        if steps >= _LARGE:
+            await self.clock.sleep(steps * _PATIENCE)
 
     async def _ring(self, until: datetime) -> None:
         await self.clock.sleep((until - self.clock.now()).total_seconds())
@@ -319,11 +342,6 @@ class _Run:
         state = next_attempt(state)
         await self._record(state)
         return state
-
-
-def _crucial(state: OperationState) -> tuple[object, ...]:
-    """What a process that takes over must know; results it can find out again."""
-    return (state.begun, state.hooks, state.phase, state.rehearsed, state.plan, state.operation)
 
 
 def _given_up(state: OperationState, asks: Asks, now: datetime) -> OperationState:

@@ -106,8 +106,10 @@ def serve(channel_file: int) -> None:
     Each message is one byte with seven open files: control, order, report, a pipe that ends with the
     launcher, and the three standard streams.
     """
+    import gc
     import socket
 
+    gc.disable()  # whoever is forked lives too short to collect, and looking would copy the memory it shares
     channel = socket.socket(fileno=channel_file)
     channel.set_inheritable(False)
     LIBC.signal(SIGCHLD, SIG_IGN)  # nobody waits for a launcher; the end of its pipe tells the owner

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -137,8 +138,11 @@ class Launches:
         if self._channel is not None:
             self._channel.close()
         if self._server is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._server.kill()  # it holds nothing, and launchers end by themselves without it
+            # It holds nothing, and launchers end by themselves without it. Not by its own `kill`: that looks
+            # first whether the process has ended, and then asyncio's own look finds nobody.
+            if self._server.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._server.pid, signal.SIGKILL)
             await self._server.wait()
 
 

@@ -102,7 +102,7 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     #: a unit whose manifests cannot be had keeps its last verdict for this long
     error_grace: timedelta = timedelta(minutes=3)
     #: changes of live objects are gathered for this long before their unit is compared
-    settle: timedelta = timedelta(milliseconds=200)
+    settle: timedelta = timedelta(milliseconds=50)
     #: and for this long while a sync of the unit is under way
     settle_while_syncing: timedelta = timedelta(seconds=2)
     #: how long our own writes may take to be told by the cluster before a unit is judged without them
@@ -170,14 +170,16 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     key: str = "~/.local/state/trimtab/render.key"
     #: bytes of results that are kept; what was not used for longest goes first
     cache_size: Size = 1 << 30
-    #: folder in which programs get private folders for one run
-    folders: str = "~/.cache/trimtab/private"
+    #: folder in which programs get private folders for one run; none: in memory, or beside the cache
+    folders: str | None = None
     #: renders under way at once
     concurrency: Count = 3
     #: files that one render may be made of
     source_files: Count = 10_000
     #: bytes that one render may be made of
     source_size: Size = 256 << 20
+    #: walls without which nothing is rendered by programs, such as files and network; see docs/sandbox.md
+    required_walls: tuple[str, ...] = ()
     #: addresses that remote bases may begin with, such as https://github.com/kubernetes-sigs; none unless set
     remotes: tuple[str, ...] = ()
 

@@ -69,7 +69,8 @@ def _found(value: Any, *, everything: bool) -> Iterator[str]:
 
 def _spellings(text: str) -> Iterator[str]:
     """A text as it may appear: whole, line by line, after an equals sign, in base64."""
-    parts = [text, *text.splitlines(), text.partition("=")[2]]
+    lines = text.splitlines()
+    parts = [text, *lines, *(part for line in lines for part in line.split("=", 1))]
     for part in dict.fromkeys(each.strip() for each in parts):
         if len(part) >= _SHORTEST:
             yield part

@@ -15,10 +15,9 @@ from trimtab.sources.trees import Tree
 
 
 class FolderOrigin(Struct, frozen=True, kw_only=True, tag="folder"):
-    """A plain folder as it is at one `moment`: another moment makes the worker look again."""
+    """A plain folder as it is when it is looked at."""
 
     path: str
-    moment: int = 0
 
 
 class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
@@ -30,13 +29,18 @@ class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
 Origin: TypeAlias = FolderOrigin | RevisionOrigin
 
 
-@functools.lru_cache(maxsize=8)
 def opened(origin: Origin) -> Tree:
-    """The tree; the last few stay open, for one revision usually serves many renders."""
+    """The tree, for as long as one answer takes: a folder may be another one the next time."""
     match origin:
         case FolderOrigin(path=path):
             return FolderTree(Path(path))
         case RevisionOrigin(revision=revision):
-            return tree_of(revision)
+            return _revision(revision)
         case _:
             assert_never(origin)
+
+
+@functools.lru_cache(maxsize=8)
+def _revision(revision: Revision) -> Tree:
+    """The last few stay open, for one revision usually serves many renders."""
+    return tree_of(revision)

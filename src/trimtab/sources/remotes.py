@@ -15,6 +15,7 @@ from trimtab.sources.paths import shown
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(:|//)")
 _SCP: Final = re.compile(r"[^/]+@[^/:]+:|[A-Za-z0-9.-]+\.[A-Za-z]{2,}[:/].+")
+_CLONED: Final = re.compile(r"git::|gh:|[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/:]+[:/]|github\.com[:/]")
 _CREDENTIALS: Final = re.compile(r"//[^/@]*@")
 
 
@@ -26,6 +27,11 @@ def is_remote(reference: str) -> bool:
         or "?ref=" in reference
         or ".git" in reference
     )
+
+
+def is_cloned(reference: str) -> bool:
+    """Would kustomize take this for an address even if a folder of that name lies in the tree?"""
+    return _CLONED.match(reference) is not None
 
 
 def is_allowed(reference: str, allowed: Iterable[str]) -> bool:

@@ -16,7 +16,7 @@ from typing import Self
 import msgspec
 from msgspec import Struct, structs
 
-from trimtab.errors import RenderFailed
+from trimtab.errors import RenderFailed, Unavailable
 from trimtab.programs import (
     Finished,
     Launches,
@@ -29,6 +29,7 @@ from trimtab.programs import (
     run,
     walls,
 )
+from trimtab.programs.handover import Namespaces
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import sandbox, work
 from trimtab.sources.cleaning import cleaned
@@ -62,8 +63,16 @@ class Request(Struct, frozen=True, kw_only=True):
 class Renderer:
     """Renders requests; enter it to use it, leave it to end its workers and remove its folders."""
 
-    def __init__(self, settings: RenderingSettings, programs: ProgramsSettings, *, path: str) -> None:
+    def __init__(
+        self,
+        settings: RenderingSettings,
+        programs: ProgramsSettings,
+        *,
+        path: str,
+        namespaces: Namespaces = "auto",
+    ) -> None:
         """`path` is where helm and kustomize are looked for first."""
+        self._namespaces = namespaces
         self._settings = settings
         self._programs = programs
         self._path = path
@@ -72,12 +81,13 @@ class Renderer:
             key=key_in(Path(settings.key).expanduser()),
             budget=settings.cache_size,
         )
-        self._folders = PrivateFolders(Path(settings.folders).expanduser())
+        self._folders = PrivateFolders(sandbox.folder_for(settings))
         self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency))
         self._turns = asyncio.Semaphore(settings.concurrency)
         self._found: dict[str, Program] = {}
         self._under_way: dict[bytes, asyncio.Event] = {}
         self._launches = Launches()
+        self._possible: Walls | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -85,6 +95,7 @@ class Renderer:
         self._stack.push_async_callback(asyncio.to_thread, self._folders.close)
         await self._stack.enter_async_context(self._pool)
         await self._stack.enter_async_context(self._launches)
+        self._possible = await self.walls() if self._settings.required_walls else None
         return self
 
     async def __aexit__(
@@ -108,9 +119,15 @@ class Renderer:
         told = await self._pool.run(work.known_keys, payload, deadline=self._programs.wall)
         return msgspec.msgpack.decode(told, type=tuple[str, ...])
 
+    async def changed(self, old: Origin, new: Origin) -> tuple[str, ...]:
+        """The paths that differ between two trees; `affected.Readers` knows whom they concern."""
+        payload = _ENCODER.encode((old, new))
+        told = await self._pool.run(work.changed_paths, payload, deadline=self._programs.wall)
+        return msgspec.msgpack.decode(told, type=tuple[str, ...])
+
     async def walls(self) -> Walls:
         """Which walls stand around programs on this machine."""
-        return await walls()
+        return await walls(namespaces=self._namespaces)
 
     @asynccontextmanager
     async def _alone(self, request: Request) -> AsyncIterator[None]:
@@ -157,19 +174,36 @@ class Renderer:
 
     async def _run(self, request: Request, started: work.Started, folder: Path) -> Finished:
         program = self._found[started.program]
+        if self._possible is not None:
+            self._check_walls(request, self._possible, network=started.network)
         try:
-            return await run(
+            finished = await run(
                 (*program.command, *started.arguments),
                 limits=self._limits(network=started.network),
                 environment=_environment(folder, self._path if started.network else ""),
                 cwd=folder,
                 view=None if started.network else folder,
                 launches=self._launches,
+                namespaces=self._namespaces,
             )
         except ProgramStopped as stopped:
             words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
             raise RenderFailed(request.name, reason, stopped.remedy) from stopped
+        self._check_walls(request, finished.walls, network=started.network)
+        return finished
+
+    def _check_walls(self, request: Request, stood: Walls, *, network: bool) -> None:
+        """Return if every wall stands that the operator insists on; with the network come its files."""
+        excused = {"network", "files"} if network else set()
+        missing = [
+            wall
+            for wall in self._settings.required_walls
+            if wall not in excused and not getattr(stood, wall, False)
+        ]
+        if missing:
+            reason = f"programs are not held by the wall {missing[0]!r}, which is required here"
+            raise Unavailable(request.name, reason, "Allow user namespaces, or require less")
 
     def _limits(self, *, network: bool) -> Limits:
         limits = limits_of(self._programs, network=network)
@@ -212,7 +246,7 @@ def _environment(folder: Path, path: str) -> dict[str, str]:
     nowhere = {} if path else dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
     return {
         "HOME": home,
-        "TMPDIR": str(folder / sandbox.TEMPORARY),
+        "TMPDIR": str(folder),
         "PATH": path,
         "HELM_CACHE_HOME": f"{home}/cache",
         "HELM_CONFIG_HOME": f"{home}/config",
@@ -224,4 +258,4 @@ def _environment(folder: Path, path: str) -> dict[str, str]:
 
 
 #: one render is one thread's work, and its garbage is cheaper thrown away with the process than collected
-_QUICK = {"GOMAXPROCS": "1", "GOGC": "800"}
+_QUICK = {"GOMAXPROCS": "1", "GOGC": "400"}

@@ -9,17 +9,34 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trimtab.errors import SourceRefused, Unavailable
+from trimtab.errors import NotAllowed, SourceRefused, Unavailable
+from trimtab.settings import RenderingSettings
 from trimtab.sources.jobs import Call, Job
 from trimtab.sources.trees import Tree
 
-#: folders of its own that a program may write to
+#: a file system in memory: files that live for a second need no disk
+_MEMORY = "/dev/shm"  # noqa: S108 - what is made there belongs to us alone, which is checked
+#: where a program may look for settings, and finds none
 HOME = "home"
-TEMPORARY = "tmp"
+
+
+def folder_for(settings: RenderingSettings) -> Path:
+    """Where private folders are made: as it was said, else in memory if that has room, else on the disk."""
+    if settings.folders is not None:
+        return Path(settings.folders).expanduser()
+    room = 2 * settings.concurrency * settings.source_size
+    try:
+        status = os.statvfs(_MEMORY)
+    except OSError:
+        status = None
+    if status is not None and status.f_bavail * status.f_frsize > room and os.access(_MEMORY, os.W_OK):
+        return Path(_MEMORY) / f"trimtab-{os.geteuid()}"
+    return Path(settings.cache).expanduser().with_name("private")
 
 
 class PrivateFolders:
@@ -33,12 +50,21 @@ class PrivateFolders:
     def open(self) -> None:
         """Make our place, and remove those of processes that are gone."""
         try:
-            self._own.mkdir(mode=0o700, parents=True)
+            self._parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._check_owner()
+            self._own.mkdir(mode=0o700)
         except OSError as error:
             reason = f"programs cannot be given folders in {self._parent}: {error.strerror}"
             raise Unavailable("rendering", reason, "Mend its rights, or choose another folder") from error
         for abandoned in _abandoned(self._parent):
             shutil.rmtree(abandoned, ignore_errors=True)
+
+    def _check_owner(self) -> None:
+        """Whoever owns the folder above could swap what lies in ours."""
+        status = self._parent.lstat()
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISDIR(status.st_mode):
+            reason = f"{self._parent} could be written to by others"
+            raise NotAllowed("rendering", reason, "Remove it, or choose another folder")
 
     def close(self) -> None:
         """Remove everything."""
@@ -82,8 +108,7 @@ class _Writer:
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
         self._made: set[str] = set()
-        for name in ("", HOME, TEMPORARY):
-            self._make(name)
+        self._make("")
 
     def file(self, to: str, content: bytes) -> None:
         """A regular file."""

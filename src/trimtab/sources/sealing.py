@@ -10,15 +10,15 @@ import hashlib
 import zlib
 from typing import Any, Final
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-from trimtab.resources.digests import canonical
 
 KEY_SIZE: Final = 32
 NONCE_SIZE: Final = 12
 _VERSION: Final = b"t1"
 _QUICK: Final = 1
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class Seal:
@@ -31,7 +31,8 @@ class Seal:
 
     def name(self, value: Any) -> str:
         """Names a JSON value by its content; without the key nobody can tell what was named, nor guess it."""
-        return hashlib.blake2b(canonical(value), key=self._key, digest_size=20, person=b"name").hexdigest()
+        text = _ENCODER.encode(value)
+        return hashlib.blake2b(text, key=self._key, digest_size=20, person=b"name").hexdigest()
 
     def name_of_bytes(self, content: bytes) -> str:
         """Names a text by its content."""

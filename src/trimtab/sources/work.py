@@ -21,6 +21,7 @@ from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, found_in
 from trimtab.resources.yaml import Document, documents
 from trimtab.sources import identity
+from trimtab.sources.affected import changed
 from trimtab.sources.cleaning import cleaned
 from trimtab.sources.detection import tool_for
 from trimtab.sources.generators import GENERATORS
@@ -146,13 +147,21 @@ def finish(payload: bytes) -> bytes:
 def known_keys(payload: bytes) -> bytes:
     """For each task the key of the answer that is known, or an empty text."""
     tasks = msgspec.msgpack.decode(payload, type=tuple[Task, ...])
-    return _ENCODER.encode([_known_key(task) for task in tasks])
+    trees = {origin: opened(origin) for origin in {each for task in tasks for each in task.trees.values()}}
+    return _ENCODER.encode([_known_key(task, trees) for task in tasks])
 
 
-def _known_key(task: Task) -> str:
+def changed_paths(payload: bytes) -> bytes:
+    """What differs between two trees."""
+    old, new = msgspec.msgpack.decode(payload, type=tuple[Origin, Origin])
+    return _ENCODER.encode(list(changed(opened(old), opened(new))))
+
+
+def _known_key(task: Task, opened_trees: Mapping[Origin, Tree]) -> str:
     store = _store(task.keeping)
     record = _record(store, identity.question(task.job, store.seal))
-    known = identity.known_answer(record, task.job, _trees(task), store.seal)
+    trees = {name: opened_trees[origin] for name, origin in task.trees.items()}
+    known = identity.known_answer(record, task.job, trees, store.seal)
     return known.key if known else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
-from tests.engine.cache.objects import CONFIG_MAPS, Shelved, key, manifest, told
+from tests.engine.cache.objects import CONFIG_MAPS, TRACKING, Shelved, key, manifest, told
 from trimtab.engine.cache.index import Scope
 
 SCOPE = Scope("", "ConfigMap")
@@ -63,6 +63,21 @@ def test_items_of_lists_get_back_the_kind_that_lists_leave_out() -> None:
     bare = told({name: value for name, value in whole.items() if name not in ("apiVersion", "kind")})
     shelved.holdings.put(SCOPE, CONFIG_MAPS, bare)
     assert shelved.holdings.manifest(key("a")) == whole
+
+
+def test_what_another_watch_covers_now_stays_and_the_rest_is_forgotten() -> None:
+    shelved = Shelved()
+    ours, others = key("a"), key("a", namespace="bank")
+    shelved.put(manifest(ours, unit="shop"), manifest(others, unit="shop"), manifest(key("p", "Pod")))
+    narrow = {Scope("", "ConfigMap", "shop")}
+    forgotten = shelved.holdings.rearrange(narrow)
+    assert sorted(each.key for each in forgotten) == sorted([others, key("p", "Pod")])
+    assert shelved.index.scopes() == tuple(narrow)
+    assert shelved.holdings.manifest(ours) is not None
+    assert shelved.holdings.rearrange({Scope("", "ConfigMap")}) == ()
+    assert [live.key for live in shelved.index.roots(TRACKING.mark_for("shop"))] == [ours]
+    shelved.remove(ours)
+    assert shelved.index.is_empty()
 
 
 def test_beyond_the_limit_bodies_are_given_up_and_records_never() -> None:

@@ -38,7 +38,6 @@ def test_a_changed_field_of_ours_counts() -> None:
     ]
 
 
-@pytest.mark.fact("D25")
 def test_what_admission_adds_or_changes_beside_it_does_not() -> None:
     wanted, live = gadget({"size": 1}), gadget({"size": 1, "seen": "1"}, entry(OWNED), labels={"x": "1"})
     predicted = gadget({"size": 1, "seen": "2", "more": {}}, entry(OWNED), labels={"x": "2", "y": "1"})

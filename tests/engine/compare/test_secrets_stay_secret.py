@@ -32,7 +32,7 @@ def outputs(rows: dict[str, Row], caplog: pytest.LogCaptureFixture) -> str:
     """Everything that could be printed of a comparison."""
     parts = [repr(rows), caplog.text]
     for row in rows.values():
-        parts += [str(row), repr(row.differences), row.problem, *map(str, row.differences)]
+        parts += [str(row), repr(row.differences), row.problem, row.refusal, *map(str, row.differences)]
         parts.append(msgspec.json.encode(row.differences).decode())
     return "\n".join(parts)
 

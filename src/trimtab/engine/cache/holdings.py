@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -74,9 +75,18 @@ class Holdings:
         self._account(changes)
         return changes
 
-    def clear(self, scope: Scope) -> tuple[Change, ...]:
-        """Keep nothing of one kind and scope."""
-        return tuple(change for key in list(self.index.shelf(scope)) for change in self.remove(scope, key))
+    def rearrange(self, watched: Container[Scope]) -> tuple[Change, ...]:
+        """Keep nothing that is no longer watched; what another watch covers now stays as it is."""
+        forgotten: list[Change] = []
+        for scope in self.index.scopes():
+            if scope not in watched:
+                for key in list(self.index.shelf(scope)):
+                    wide, narrow = Scope(key.group, key.kind), Scope(key.group, key.kind, key.namespace)
+                    if wide in watched or narrow in watched:
+                        self.index.move(key, scope, wide if wide in watched else narrow)
+                    else:
+                        forgotten += self.remove(scope, key)
+        return tuple(forgotten)
 
     def manifest(self, key: ResourceKey) -> Manifest | None:
         """The whole object, if it is kept."""

@@ -60,6 +60,10 @@ class Index:
             return found
         return self._shelves.get((key.group, key.kind, key.namespace), _NOTHING).get(key)
 
+    def scopes(self) -> tuple[Scope, ...]:
+        """Every kind and scope that something is known of."""
+        return tuple(Scope(*place) for place in self._shelves)
+
     def shelf(self, scope: Scope) -> Shelf:
         """The objects of one kind and scope, to be read only."""
         return self._shelves.get((scope.group, scope.kind, scope.namespace), _NOTHING)
@@ -118,6 +122,14 @@ class Index:
             self._claims.drop_claim(key)
         touched = self._claims.drop_set(key) if is_set(key) else []
         return (Change(key, before, None), *self._relinked(touched))
+
+    def move(self, key: ResourceKey, before: Scope, after: Scope) -> None:
+        """Put an object on another shelf, since another watch covers it now."""
+        places = [(scope.group, scope.kind, scope.namespace) for scope in (before, after)]
+        shelf = self._shelves[places[0]]
+        self._shelves.setdefault(places[1], {})[key] = shelf.pop(key)
+        if not shelf:
+            del self._shelves[places[0]]
 
     def _placed(self, scope: Scope, live: Live) -> Change | None:
         shelf = self._shelves.setdefault((scope.group, scope.kind, scope.namespace), {})

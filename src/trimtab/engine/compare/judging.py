@@ -34,6 +34,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
     ours: bool = True
     problem: str = ""
+    refusal: str = ""
     taints: bool = True
 
 
@@ -68,7 +69,7 @@ def local_differences(
     """What an apply would change, judged without a server; both sides as the lens shows them."""
     wanted, there = lens.masked(desired), lens.masked(live)
     found = differences(wanted, there, manager=lens.manager, with_status=lens.with_status)
-    return _told(found, ownership(live, lens.manager), rules, lens)
+    return _told(found, ownership(live, lens.manager), rules, lens) if found else ()
 
 
 def confirmed_differences(
@@ -77,7 +78,7 @@ def confirmed_differences(
     """What an apply would change, as a server's dry-run tells; all sides as the lens shows them."""
     there, new = lens.masked(live), lens.masked(predicted)
     found = changes(desired, there, new, manager=lens.manager, with_status=lens.with_status)
-    return _told(found, ownership(live, lens.manager), rules, lens)
+    return _told(found, ownership(live, lens.manager), rules, lens) if found else ()
 
 
 def needs_other_version(found: Iterable[Difference]) -> bool:

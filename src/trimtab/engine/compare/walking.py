@@ -122,17 +122,20 @@ class _Walk:
         """Compare the fields of two maps that merge field by field."""
         matched = 0
         for name, value in desired.items():
-            node = owned.get(f"f:{name}")
+            element = "f:" + name
+            node = owned.get(element)
             held = live.get(name, ABSENT)
             if node is not None:
                 matched += 1
-                if not is_leaf(node):
+                if node and (len(node) > 1 or SELF not in node):  # parts of it are owned apart
                     inner = shape.child(name) if shape else None
-                    self._granular(value, held, node, inner, (place, f"f:{name}", name, name))
+                    self._granular(value, held, node, inner, (place, element, name, name))
                     continue
+            if value.__class__ is str and value == held:
+                continue  # most values are text, and most of them are as they should be
             if not same(value, held):
                 inner = shape.child(name) if shape else None
-                self._unrecorded(value, held, inner, (place, f"f:{name}", name, name))
+                self._unrecorded(value, held, inner, (place, element, name, name))
         if len(owned) - matched - (SELF in owned):
             present = {f"f:{name}" for name in desired}
             held_by_element = {f"f:{name}": (name, value) for name, value in live.items()}
@@ -167,6 +170,7 @@ class _Walk:
             self._mismatch(desired, live, node, shape, place)
             return
         places = {element: number for number, element in enumerate(there)}
+        places_wanted = {SELF, *wanted}
         last, in_order = -1, True
         for number, (element, value) in enumerate(zip(wanted, desired, strict=True)):
             at = places.get(element)
@@ -178,8 +182,9 @@ class _Walk:
             self._item(value, live[at], node.get(element), element_shape(shape), inside)
         if not in_order:
             self._tell(desired, live, place, REORDERED)
-        held = {element: (str(number), live[number]) for element, number in places.items()}
-        self._given_up(node, set(wanted), held, place)
+        if any(element not in places_wanted for element in node):
+            held = {element: (str(number), live[number]) for element, number in places.items()}
+            self._given_up(node, places_wanted, held, place)
 
     def _none_of(self, live: list[Any], node: Fields, shape: Schema | None, place: Place) -> bool:
         """Compare with a list of which nothing is wanted; say whether its items could be told apart."""
@@ -307,27 +312,37 @@ class Keying(Struct, frozen=True):
 
     def elements(self, items: Iterable[Any]) -> list[str] | None:
         """The element of each item; None if one has none, or two have the same."""
-        found: list[str] = []
-        for each in items:
-            if not self.names:
-                if each is None or isinstance(each, dict | list):
-                    return None
-                found.append(set_element(each))
-                continue
-            known = {**self.defaults, **each} if isinstance(each, dict) else {}
-            keys = {name: known[name] for name in self.names if name in known}
-            if not keys:
-                return None
-            found.append(key_element(keys))
-        return found if len(set(found)) == len(found) else None
+        element_of = self._by_keys if self.names else _by_value
+        found = [element_of(each) for each in items]
+        return found if "" not in found and len(set(found)) == len(found) else None
+
+    def _by_keys(self, item: Any) -> str:
+        """The element of an item by its keys; empty if it has none."""
+        if item.__class__ is not dict:
+            return ""
+        if len(self.names) == 1 and item.get(self.names[0]).__class__ is str:
+            return _by_text(self.names[0], item[self.names[0]])
+        keys = {name: item[name] for name in self.names if name in item}
+        if len(keys) < len(self.names):
+            keys = {**self.defaults, **keys}
+        return key_element(keys) if keys else ""
+
+
+@lru_cache(maxsize=4096)
+def _by_text(name: str, text: str) -> str:
+    """The element of an item with one key; the same few names come by again and again."""
+    return key_element({name: text})
+
+
+def _by_value(item: Any) -> str:
+    """The element of an item of a set; empty for what cannot be one."""
+    return "" if item is None or isinstance(item, dict | list) else set_element(item)
 
 
 def keying_of(node: Fields, shape: Schema | None) -> Keying | None:
     """How a list is keyed: as its schema says, else as the server has recorded; None if neither tells."""
-    if shape is not None and shape.list_type == "map":
-        return Keying(shape.list_keys, _defaults(shape))
-    if shape is not None and shape.list_type == "set":
-        return Keying((), {})
+    if shape is not None and shape.list_type != "atomic":
+        return _schema_keying(shape)
     elements = [element for element in node if element != SELF]
     if elements and all(element.startswith("k:") for element in elements):
         names = dict.fromkeys(name for element in elements for name in _key_names(element))
@@ -335,8 +350,12 @@ def keying_of(node: Fields, shape: Schema | None) -> Keying | None:
     return Keying((), {}) if elements and all(element.startswith("v:") for element in elements) else None
 
 
-def _defaults(shape: Schema) -> Mapping[str, Any]:
-    return {name: default for name, default in shape.key_defaults.items() if default is not None}
+@lru_cache(maxsize=1024)
+def _schema_keying(shape: Schema) -> Keying:
+    if shape.list_type == "set":
+        return Keying((), {})
+    defaults = {name: default for name, default in shape.key_defaults.items() if default is not None}
+    return Keying(shape.list_keys, defaults)
 
 
 @lru_cache(maxsize=65536)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.kube.schemas.schema import Schema
+from trimtab.kube.schemas.schema import UNDECLARED, Schema
 
 
 class Pruned(Struct, frozen=True, kw_only=True):
@@ -84,4 +84,4 @@ def _value(value: Any, schema: Schema, path: str, dropped: list[str]) -> Any:
 
 def _has_fields(schema: Schema) -> bool:
     """Whether anything below is known; where a value has the wrong type, others complain."""
-    return schema.type == "object" or schema.embedded or bool(schema.properties)
+    return schema.type == "object" or schema.embedded or bool(schema.properties) or schema is UNDECLARED

@@ -153,7 +153,7 @@ class Schema:
             if isinstance(raw, Mapping):
                 self._values = Schema(raw, self._types, within_open=self.open)
             elif raw is True:
-                self._values = ANYTHING
+                self._values = UNDECLARED
         return self._values
 
     def fields(self) -> Iterator[tuple[str, Schema]]:
@@ -258,3 +258,5 @@ def _go_field(text: str | None) -> GoField | None:
 
 
 ANYTHING = Schema({"x-kubernetes-preserve-unknown-fields": True})
+#: what may stand in a map that only says that it is one: plain values, and nothing beneath
+UNDECLARED = Schema({})

@@ -21,6 +21,7 @@ from trimtab.sources.looking import Trees, Watched
 from trimtab.sources.paths import below, joined, shown
 from trimtab.sources.specs import Helm
 from trimtab.sources.trees import EntryKind
+from trimtab.sources.versions import range_of, version_of
 
 LOCAL: Final = "file://"
 _RELEASE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
@@ -54,7 +55,6 @@ def gathered(job: Job, trees: Trees, folder: str) -> Call:
         taken=chart.copies.taken,
         made=chart.copies.made,
         secrets=tuple(chart.secrets),
-        warnings=tuple(chart.warnings),
     )
 
 
@@ -118,6 +118,14 @@ def _switches(options: Helm) -> Iterator[str]:
         yield "--skip-schema-validation"
 
 
+def _fits(found: str, wanted: str) -> bool:
+    """Is it a version that is asked for?"""
+    if not wanted:
+        return True
+    version, spans = version_of(found), range_of(wanted)
+    return version is not None and spans is not None and spans.holds(version)
+
+
 class _Chart:
     """One chart and what belongs to it."""
 
@@ -129,7 +137,6 @@ class _Chart:
         self._options = options
         self.copies = Copies(most_files=job.bounds.files, subject=job.subject)
         self.secrets: list[str] = []
-        self.warnings: list[str] = []
 
     def take(self) -> None:
         """Copy the chart with its dependencies, and look at what helm would open by itself."""
@@ -170,12 +177,13 @@ class _Chart:
 
     def _dependencies(self) -> None:
         """Put those that lie in the same repository where helm looks for them."""
-        missing = [each for each in self._declared() if not self._is_vendored(each)]
-        for dependency in missing:
+        for dependency in self._declared():
+            if self._is_vendored(dependency):
+                continue
             name, repository = str(dependency["name"]), str(dependency.get("repository") or "")
             if not repository.startswith(LOCAL):
                 self._refuse(name, repository)
-            self._vendor(name, repository.removeprefix(LOCAL))
+            self._vendor(name, repository.removeprefix(LOCAL), str(dependency.get("version") or ""))
 
     def _refuse(self, name: str, repository: str) -> None:
         if not repository:
@@ -207,13 +215,26 @@ class _Chart:
             for entry in self._tree.covered(real)
         )
 
-    def _vendor(self, name: str, reference: str) -> None:
+    def _vendor(self, name: str, reference: str, wanted: str) -> None:
         place = self._tree.real(joined(self._folder, reference, self._job.subject))
         if self._tree.kind(below(place, CHART)) is None:
             reason = f"its dependency {shown(name)} is not at {shown(reference)}"
             raise RenderFailed(self._job.subject, reason, "Mend its repository")
+        self._check_version(name, place, wanted)
         self._tree.root(place)
         self.copies.folder_at(self._tree, place, f"{place_of(self._tree, self._folder)}/charts/{name}")
+
+    def _check_version(self, name: str, place: str, wanted: str) -> None:
+        """Return for a version that is asked for: `helm dependency build` refuses others, too."""
+        found = self._version_at(place)
+        if not _fits(found, wanted):
+            reason = f"its dependency {shown(name)} has version {shown(found)}, not {shown(wanted)}"
+            raise RenderFailed(self._job.subject, reason, "Make the two agree")
+
+    def _version_at(self, place: str) -> str:
+        path = self._tree.real(below(place, CHART))
+        content = load(self._tree.read(path), path)
+        return str(content.get("version") or "") if isinstance(content, dict) else ""
 
     # --- values ------------------------------------------------------------------------------------------
 

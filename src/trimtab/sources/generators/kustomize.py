@@ -35,6 +35,7 @@ _CHARTS: Final = ("helmCharts", "helmGlobals", "helmChartInflationGenerator")
 #: names under which the configuration of a plug-in may name a file or an address
 _PATH_WORDS: Final = frozenset({"path", "paths", "file", "files", "env", "envs", "repo", "valuesFile"})
 _MOST_ROOTS: Final = 1000
+_MOST_LEARNT: Final = 64 * 1024
 
 
 def gathered(job: Job, trees: Trees, folder: str) -> Call:
@@ -135,6 +136,16 @@ class _Walk:
         for reference in _file_references(content, path):
             self._file(reference, folder, path)
         self.secrets += secret_texts(content.get("secretGenerator"), everything=True)
+        for entry in _items(content, "secretGenerator", path):
+            for reference in _generator_sources(entry, path) if isinstance(entry, dict) else ():
+                self._learn(reference, folder)
+
+    def _learn(self, reference: str, folder: str) -> None:
+        """What a file says that becomes a Secret must not appear in messages."""
+        place = self._existing(reference, folder)
+        if place is not None:
+            text = self._tree.read(self._tree.real(place))[:_MOST_LEARNT].decode("utf-8", "replace")
+            self.secrets += secret_texts(text, everything=True)
 
     def _reach(self, reference: str, folder: str, path: str) -> None:
         """A file, or a folder with a kustomization of its own."""
@@ -197,7 +208,7 @@ class _Walk:
         return place
 
     def _existing(self, reference: str, folder: str) -> str | None:
-        if remotes.is_remote(reference) and ("://" in reference or "::" in reference):
+        if remotes.is_cloned(reference):
             return None
         place = joined(folder, reference, self._job.subject)
         return place if self._tree.kind(self._tree.real(place)) else None

@@ -78,7 +78,11 @@ KINDS: Mapping[str, Rules] = {
     ),
     f"{_CORE}Secret": Rules(create=configuration.secret, update=configuration.secret_update, rechecked=False),
     f"{_CORE}Service": Rules(
-        create=networks.service, update=networks.service_update, name=dns_label, rechecked=False
+        create=networks.service,
+        update=networks.service_update,
+        name=dns_label,
+        rechecked=False,
+        status=statuses.service,
     ),
     f"{_APPS}DaemonSet": Rules(
         create=workloads.daemon_set, update=_FIXED_SELECTOR, status=statuses.daemon_set

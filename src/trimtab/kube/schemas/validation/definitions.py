@@ -24,7 +24,7 @@ from trimtab.kube.schemas.validation.causes import (
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import dns_1035_label, dns_subdomain
-from trimtab.kube.schemas.validation.openapi import schema_causes
+from trimtab.kube.schemas.validation.openapi import schema_causes, shown_schema
 
 Json = Mapping[str, Any]
 SCOPES = ("Cluster", "Namespaced")
@@ -191,6 +191,10 @@ def _shown(version: Json) -> Shown:
     given = {name: version.get(name) for name in (*names, "additionalPrinterColumns", "selectableFields")}
     given |= {"name": version.get("name", ""), "deprecated": bool(version.get("deprecated"))}
     given |= {name: bool(version.get(name)) for name in ("served", "storage")}
+    if given["schema"] is not None:
+        given["schema"] = Shown(
+            {"OpenAPIV3Schema": shown_schema(given["schema"].get("openAPIV3Schema") or {})}
+        )
     return Shown({name[0].upper() + name[1:]: value for name, value in given.items()})
 
 

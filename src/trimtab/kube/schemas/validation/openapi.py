@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.pruning import pruned_value
 from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.schemas.validation.causes import (
@@ -28,6 +29,7 @@ Json = Mapping[str, Any]
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 LIST_TYPES = ("atomic", "set", "map")
 MAP_TYPES = ("atomic", "granular")
+REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 META = frozenset({"metadata", "kind", "apiVersion"})
 UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 #: what may stand at the root of a schema whose status is written apart
@@ -87,7 +89,7 @@ def _root_words(schema: Json, path: str) -> Causes:
     said = [_go_name(name) for name, value in schema.items() if value not in (None, False, "", [], {})]
     if any(name not in AT_THE_ROOT for name in said):
         told = f"only [{' '.join(AT_THE_ROOT)}] fields are allowed at the root of the schema"
-        yield invalid(path, schema, f"{told} if the status subresource is enabled")
+        yield invalid(path, shown_schema(schema), f"{told} if the status subresource is enabled")
 
 
 def _go_name(word: str) -> str:
@@ -95,6 +97,88 @@ def _go_name(word: str) -> str:
     if word.startswith("x-kubernetes-"):
         return "X" + "".join(part.capitalize() for part in word.removeprefix("x-kubernetes-").split("-"))
     return word[:1].upper() + word[1:]
+
+
+# -- a schema in the server's own type --------------------------------------------------------------------
+
+_TEXT, _FLAG, _NONE = ("", False, None)
+#: the fields of the server's type, in its order, with what stands there if nothing is said
+WORDS: Mapping[str, Any] = {
+    "id": _TEXT,
+    "$schema": _TEXT,
+    "$ref": _NONE,
+    "description": _TEXT,
+    "type": _TEXT,
+    "nullable": _FLAG,
+    "format": _TEXT,
+    "title": _TEXT,
+    "default": _NONE,
+    "maximum": _NONE,
+    "exclusiveMaximum": _FLAG,
+    "minimum": _NONE,
+    "exclusiveMinimum": _FLAG,
+    "maxLength": _NONE,
+    "minLength": _NONE,
+    "pattern": _TEXT,
+    "maxItems": _NONE,
+    "minItems": _NONE,
+    "uniqueItems": _FLAG,
+    "multipleOf": _NONE,
+    "enum": _NONE,
+    "maxProperties": _NONE,
+    "minProperties": _NONE,
+    "required": _NONE,
+    "items": _NONE,
+    "allOf": _NONE,
+    "oneOf": _NONE,
+    "anyOf": _NONE,
+    "not": _NONE,
+    "properties": _NONE,
+    "additionalProperties": _NONE,
+    "patternProperties": _NONE,
+    "dependencies": _NONE,
+    "additionalItems": _NONE,
+    "definitions": _NONE,
+    "externalDocs": _NONE,
+    "example": _NONE,
+    "x-kubernetes-preserve-unknown-fields": _NONE,
+    "x-kubernetes-embedded-resource": _FLAG,
+    "x-kubernetes-int-or-string": _FLAG,
+    "x-kubernetes-list-map-keys": _NONE,
+    "x-kubernetes-list-type": _NONE,
+    "x-kubernetes-map-type": _NONE,
+    "x-kubernetes-validations": _NONE,
+}
+_OWN_NAMES = {"id": "ID", "$schema": "Schema", "$ref": "Ref"}
+
+
+def shown_schema(schema: Json) -> Shown:
+    """A schema as the server shows its own type: every word, said or not."""
+    return Shown(
+        {
+            _OWN_NAMES.get(word) or _go_name(word): _shown_word(word, schema.get(word), empty)
+            for word, empty in WORDS.items()
+        }
+    )
+
+
+def _shown_word(word: str, said: Any, empty: Any) -> Any:
+    if said is None:
+        return empty
+    match word:
+        case "allOf" | "oneOf" | "anyOf":
+            return [shown_schema(each) for each in said]
+        case "not":
+            return shown_schema(said)
+        case "properties":
+            return {name: shown_schema(each) for name, each in said.items()}
+        case "items":
+            return Shown({"Schema": shown_schema(said), "JSONSchemas": None})
+        case "additionalProperties":
+            inner = shown_schema(said) if isinstance(said, dict) else None
+            return Shown({"Allows": said is not False, "Schema": inner})
+        case _:
+            return said
 
 
 # -- words ------------------------------------------------------------------------------------------------
@@ -113,6 +197,26 @@ def _node(schema: Json, path: str, where: _Where) -> Causes:
     yield from _list_type(schema, path)
     yield from _keys(schema, path)
     yield from _items_of_sets(schema, path)
+    for number, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+        yield from _rule(rule, f"{path}.x-kubernetes-validations[{number}]")
+
+
+def _rule(rule: Json, path: str) -> Causes:
+    """What is wrong with a rule, apart from what it says."""
+    text, message = rule.get("rule") or "", rule.get("message") or ""
+    if not text.strip():
+        yield required(f"{path}.rule", "rule is not specified")
+    elif message and not message.strip():
+        yield invalid(f"{path}.message", message, "must be non-empty if specified")
+    elif "\n" in message.strip() or "\r" in message.strip():
+        yield invalid(f"{path}.message", message, "must not contain line breaks")
+    elif ("\n" in text.strip() or "\r" in text.strip()) and not message:
+        yield required(f"{path}.message", "message must be specified if rule contains line breaks")
+    expression, reason = rule.get("messageExpression") or "", rule.get("reason")
+    if expression and not expression.strip():
+        yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
+    if reason is not None and reason not in REASONS:
+        yield not_supported(f"{path}.reason", reason, REASONS)
 
 
 def _words(schema: Json, path: str, where: _Where) -> Causes:

@@ -1,15 +1,26 @@
-"""What is wrong with the status that somebody reports of a workload: counts that cannot be."""
+"""What is wrong with the status that somebody reports: counts that cannot be, entrances that lead nowhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.kube.schemas.validation.causes import Causes, invalid, part
-from trimtab.kube.schemas.validation.names import at_least_zero
+from trimtab.kube.schemas.validation.causes import (
+    Causes,
+    each_invalid,
+    entries,
+    forbidden,
+    invalid,
+    not_supported,
+    part,
+    required,
+)
+from trimtab.kube.schemas.validation.names import address as ip_address
+from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain
 
 Json = Mapping[str, Any]
 COLLISIONS = "collisionCount"
+MODES = ("Proxy", "VIP")
 
 
 def deployment(new: Json, old: Json) -> Causes:
@@ -54,6 +65,33 @@ def autoscaler(new: Json, _old: Json) -> Causes:
 def disruption_budget(new: Json, _old: Json) -> Causes:
     """A PodDisruptionBudget's status."""
     yield from _counts(new, "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+
+
+def service(new: Json, _old: Json) -> Causes:
+    """A Service's status: where it can be reached from outside."""
+    path = "status.loadBalancer.ingress"
+    entrances = part(part(new, "status"), "loadBalancer").get("ingress") or []
+    if entrances and part(new, "spec").get("type") != "LoadBalancer":
+        yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    for number, entrance in entries(entrances):
+        yield from _entrance(entrance, f"{path}[{number}]")
+
+
+def _entrance(entrance: Json, path: str) -> Causes:
+    address, mode, host = entrance.get("ip"), entrance.get("ipMode"), entrance.get("hostname")
+    if address:
+        yield from each_invalid(f"{path}.ip", address, ip_address(address))
+    if mode is None and address:
+        yield required(f"{path}.ipMode", "must be specified when `ip` is set")
+    elif mode is not None and not address:
+        yield forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set")
+    elif mode is not None and mode not in MODES:
+        yield not_supported(f"{path}.ipMode", mode, MODES)
+    if host:
+        yield from each_invalid(f"{path}.hostname", host, dns_subdomain(host))
+        if not ip_address(host):
+            yield invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
 def _counts(new: Json, *names: str) -> Causes:

@@ -1,0 +1,325 @@
+"""Measures rendering beside running helm and kustomize by hand, and writes bench/RESULTS.md.
+
+One repository of many small apps, committed. By hand, `xargs -P 2` runs the tools over a checkout, two at a
+time, and throws their output away. Ours renders the commit from its object store to parsed, named and stored
+manifests. Both do everything anew in every round, and take turns. Only the full size writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bench import apps, report
+from bench.kube import ROOT, machine, tell, write
+from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
+from testbed.builds import Builder
+from trimtab.errors import TrimtabError
+from trimtab.settings import ProgramsSettings, RenderingSettings
+from trimtab.sources import Renderer, Request, RevisionOrigin
+from trimtab.sources.affected import Readers
+from trimtab.sources.looking import MAIN
+from trimtab.sources.revisions import Revision
+from trimtab.sources.specs import SourceSpec
+
+COMMAND = "make bench-sources"
+HEADING = "Rendering beside running the tools by hand"
+NAMES = ("by hand", "Trimtab")
+CORES = 2
+
+
+class Size(Struct, frozen=True, kw_only=True):
+    """How many apps, and how often."""
+
+    apps: int
+    rounds: int
+    judged: bool
+
+
+SIZES = {
+    "full": Size(apps=1_500, rounds=3, judged=True),
+    "small": Size(apps=60, rounds=1, judged=False),
+    "tiny": Size(apps=6, rounds=1, judged=False),
+}
+
+
+class Later(Struct, frozen=True, kw_only=True):
+    """What comes after the first render: seconds of each, and who was found."""
+
+    #: all keys looked up, nothing changed
+    no_op: float
+    #: all asked for again, one by one, and handed over from the store
+    again: float
+    #: one app changed: until it was known whom that concerns, and until it was rendered
+    found: float
+    rendered: float
+    concerned: tuple[str, ...]
+    #: a shared base changed: who was found
+    sharing: tuple[str, ...]
+
+
+class Ours(Struct, frozen=True, kw_only=True):
+    """One run of our side."""
+
+    first: Sample
+    later: Later
+
+
+class Place:
+    """The repository, its checkout, and the tools."""
+
+    def __init__(self, folder: Path, count: int, builder: Builder) -> None:
+        self.folder = folder
+        self.count = count
+        self.tools = [builder.program(name).parent for name in ("helm", "kustomize")]
+        self.checkout = folder / "checkout"
+        self.commits: list[str] = []
+
+    def make(self) -> None:
+        """Commit the apps; then one app's change; then a change of a base that several share."""
+        for path, text in apps.repository(self.count):
+            place = self.checkout / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        self._git("init", "-q", "-b", "main")
+        self._commit()
+        with (self.checkout / "apps" / apps.name_of(4) / "service.yaml").open("a") as file:
+            file.write("  type: ClusterIP\n")
+        self._commit()
+        with (self.checkout / "bases" / apps.base_of(4) / "network.yaml").open("a") as file:
+            file.write("  ingress: []\n")
+        self._commit()
+        self._git("checkout", "-q", self.commits[0])
+        self._git("clone", "-q", "--bare", ".", str(self.folder / "mirror"))
+
+    def _commit(self) -> None:
+        self._git("add", "-A")
+        self._git("-c", "user.name=bench", "-c", "user.email=bench@example", "commit", "-qm", "apps")
+        self.commits.append(self._git("rev-parse", "HEAD").strip())
+
+    def _git(self, *arguments: str) -> str:
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=self.checkout,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    def by_hand(self) -> Sample:
+        """Run the tools as a person with a shell would, two at a time."""
+        path = ":".join(map(str, self.tools))
+        environment = {"PATH": f"{path}:/usr/bin:/bin", "HOME": str(self.folder / "home")}
+        begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        for kind, command in (
+            ("plain", "find apps/% -type f -exec cat {} +"),
+            ("kustomize", "kustomize build apps/%"),
+            ("helm", "helm template % apps/% --namespace shop --include-crds"),
+        ):
+            names = [apps.name_of(n) for n in range(self.count) if apps.kind_of(n) == kind]
+            subprocess.run(
+                ["xargs", "-P", str(CORES), "-I%", *command.split()],
+                input="\n".join(names).encode(),
+                cwd=self.checkout,
+                env=environment,
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return Sample(items=self.count, seconds=time.perf_counter() - begin, cpu_seconds=cpu, peak_bytes=1)
+
+    def ours(self) -> Ours:
+        """Our side, in a process of its own, with nothing kept from before."""
+        shutil.rmtree(self.folder / "own", ignore_errors=True)
+        words = [str(self.folder), ":".join(map(str, self.tools)), str(self.count), *self.commits]
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.sources", "--ours", *words],
+            cwd=ROOT,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.folder)},
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        return msgspec.json.decode(done.stdout, type=Ours)
+
+
+# --- our side, in its own process ------------------------------------------------------------------------
+
+
+class Side:
+    """Renders everything, then nothing, then what has changed."""
+
+    def __init__(self, renderer: Renderer, folder: Path, count: int) -> None:
+        self._renderer = renderer
+        self._folder = folder
+        self._count = count
+        self._readers = Readers()
+
+    def origin(self, commit: str) -> RevisionOrigin:
+        """One commit of the mirror."""
+        return RevisionOrigin(
+            revision=Revision(url="bench", commit=commit, mirror=str(self._folder / "mirror"))
+        )
+
+    def requests(self, commit: str) -> list[Request]:
+        """All apps at one commit."""
+        return [self._request(apps.name_of(number), commit) for number in range(self._count)]
+
+    def _request(self, name: str, commit: str) -> Request:
+        spec = SourceSpec(path=f"apps/{name}")
+        return Request(name=name, namespace="shop", spec=spec, tree=self.origin(commit))
+
+    async def all_of(self, requests: Sequence[Request]) -> float:
+        """Render them all; the seconds it took."""
+        begin = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for request in requests:
+                group.create_task(self._one(request))
+        return time.perf_counter() - begin
+
+    async def _one(self, request: Request) -> None:
+        rendered = await self._renderer.render(request)
+        self._readers.note(request.name, rendered.read, {MAIN: "bench"})
+
+    async def concerned(self, old: str, new: str) -> tuple[str, ...]:
+        """Whom the way from one commit to another concerns."""
+        paths = await self._renderer.changed(self.origin(old), self.origin(new))
+        return tuple(sorted(self._readers.affected("bench", paths)))
+
+    async def measured(self, commits: Sequence[str]) -> Ours:
+        """Everything that is measured, in order."""
+        first_commit, app_changed, base_changed = commits
+        seconds = await self.all_of(self.requests(first_commit))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        first = Sample(items=self._count, seconds=seconds, cpu_seconds=0.0, peak_bytes=peak)
+        begin = time.perf_counter()
+        keys = await self._renderer.keys(self.requests(first_commit))
+        no_op = time.perf_counter() - begin
+        if not all(keys):
+            raise SystemExit("a render that was made is not known")
+        again = await self.all_of(self.requests(first_commit))
+        begin = time.perf_counter()
+        concerned = await self.concerned(first_commit, app_changed)
+        found = time.perf_counter() - begin
+        await self.all_of([self._request(name, app_changed) for name in concerned])
+        rendered = time.perf_counter() - begin
+        sharing = await self.concerned(app_changed, base_changed)
+        later = Later(
+            no_op=no_op, again=again, found=found, rendered=rendered, concerned=concerned, sharing=sharing
+        )
+        return Ours(first=first, later=later)
+
+
+async def our_side(folder: Path, path: str, count: int, commits: Sequence[str]) -> Ours:
+    """Render with a renderer that has kept nothing yet."""
+    own = folder / "own"
+    settings = RenderingSettings(cache=str(own / "cache"), key=str(own / "key"), concurrency=CORES + 1)
+    async with Renderer(settings, ProgramsSettings(fetch=False), path=path) as renderer:
+        return await Side(renderer, folder, count).measured(commits)
+
+
+# --- the report ------------------------------------------------------------------------------------------
+
+
+def rows_of(by_hand: Sequence[Sample], ours: Sequence[Ours], *, judged: bool) -> list[Row]:
+    """The first render of all, both sides."""
+    rounds = [Round(go=hand, ours=own.first) for hand, own in zip(by_hand, ours, strict=True)]
+    aims = {Quantity.SECONDS: Aim(at_most=0.6), Quantity.RATE: None}
+    return [
+        row_of(rounds, quantity, scenario="first render of all", item="app", aim=aim if judged else None)
+        for quantity, aim in aims.items()
+    ]
+
+
+def expected(count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Who is concerned by the two changes that the repository has seen."""
+    base = apps.base_of(4)
+    users = (n for n in range(count) if apps.kind_of(n) == "kustomize" and apps.base_of(n) == base)
+    return (apps.name_of(4),), tuple(sorted(map(apps.name_of, users)))
+
+
+def later_text(ours: Sequence[Ours], count: int) -> str:
+    """What came after the first render, the best and the worst of the rounds."""
+    found = [own.later for own in ours]
+    if any((later.concerned, later.sharing) != expected(count) for later in found):
+        raise SystemExit("a change concerned others than it should")
+    figures = (
+        ("no-op pass: ms per app", [later.no_op / count * 1e3 for later in found], "< 1"),
+        ("all asked for again: ms per app", [later.again / count * 1e3 for later in found], ""),
+        ("one app changed: ms until it is known which", [later.found * 1e3 for later in found], "< 100"),
+        ("one app changed: ms until it is rendered", [later.rendered * 1e3 for later in found], ""),
+        ("peak MiB of the parent", [own.first.peak_bytes / (1 << 20) for own in ours], ""),
+    )
+    lines = [f"| {what} | {min(each):.2f} to {max(each):.2f} | {aim} |" for what, each, aim in figures]
+    return "\n".join(["| then | Trimtab | aim |", "|---|--:|--:|", *lines])
+
+
+def text_of(rows: Sequence[Row], later: str, size: Size, load: float, builder: Builder) -> str:
+    """The part of the page."""
+    versions = ", ".join(
+        f"{name} {builder.version(name).removeprefix('v')}" for name in ("helm", "kustomize")
+    )
+    return "\n".join(
+        [
+            f"- Command: `{COMMAND}`; medians of {size.rounds} rounds, both sides in turn.",
+            f"- Machine: {machine()}; load average at the start {load:.1f}.",
+            f"- {size.apps:,} apps, a third each plain files, kustomizations and charts; {versions}.",
+            "",
+            report.table(rows, NAMES),
+            "",
+            report.verdict(rows),
+            "",
+            later,
+        ]
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    if arguments[:1] == ["--ours"]:
+        folder, path, count, *commits = arguments[1:]
+        told = asyncio.run(our_side(Path(folder), path, int(count), commits))
+        sys.stdout.buffer.write(msgspec.json.encode(told))
+        return 0
+    parser = argparse.ArgumentParser(prog="python -m bench.sources", description=__doc__)
+    parser.add_argument("--size", choices=tuple(SIZES), default="full")
+    chosen = parser.parse_args(arguments).size
+    size, builder, load = SIZES[chosen], Builder(), os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="trimtab-bench-") as folder:
+        place = Place(Path(folder), size.apps, builder)
+        tell(f"committing {size.apps:,} apps")
+        place.make()
+        by_hand, ours = [], []
+        for number in range(1, size.rounds + 1):
+            tell(f"round {number} of {size.rounds}")
+            by_hand.append(place.by_hand())
+            ours.append(place.ours())
+    text = text_of(
+        rows_of(by_hand, ours, judged=size.judged), later_text(ours, size.apps), size, load, builder
+    )
+    print(text)
+    if chosen == "full":
+        write(text, name="sources", heading=HEADING, command=COMMAND)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except TrimtabError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,122 @@
+"""A folder is a tree with the ids that Git would give it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.errors import Missing, TrimtabError, Unavailable
+from trimtab.sources import FolderTree, GitTree
+from trimtab.sources.trees import Entry, EntryKind, Tree
+
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "HOME": "/nowhere",
+    **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def committed(folder: Path) -> GitTree:
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "x", "--allow-empty")
+    return GitTree(folder / ".git", git(folder, "rev-parse", "HEAD"))
+
+
+def everything(tree: Tree, folder: str = "") -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for entry in tree.entries(folder):
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        found[path] = entry
+        if entry.kind is EntryKind.FOLDER:
+            found |= everything(tree, path)
+    return found
+
+
+def test_a_folder_and_its_commit_are_the_same_tree(tmp_path: Path) -> None:
+    (tmp_path / "a.b").mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "empty" / "deep").mkdir(parents=True)
+    for name in ("a.b/one", "a/two", "a0", "run.sh", "ü"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "run.sh").chmod(0o755)
+    (tmp_path / "link").symlink_to("a/two")
+    (tmp_path / "outside").symlink_to("/etc")
+    ours = FolderTree(tmp_path)
+    theirs = committed(tmp_path)
+    assert everything(ours) == everything(theirs)
+    assert ours.entry("") == theirs.entry("")
+    assert ours.read("link") == theirs.read("link") == b"a/two"
+
+
+NAMES = st.text(alphabet="ab.-0", min_size=1, max_size=3).filter(lambda name: name not in {".", ".."})
+FILES = st.dictionaries(
+    st.lists(NAMES, min_size=1, max_size=3).map("/".join), st.binary(max_size=9), max_size=6
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(FILES)
+def test_any_folder_has_the_ids_of_git(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]
+) -> None:
+    folder = tmp_path_factory.mktemp("tree")
+    for path, content in files.items():
+        if not any(other.startswith(f"{path}/") for other in files):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+    assert FolderTree(folder).entry("") == committed(folder).entry("")
+
+
+def test_pipes_and_sockets_are_not_there(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("x")
+    assert [entry.name for entry in FolderTree(tmp_path).entries("")] == ["file"]
+    assert FolderTree(tmp_path).entry("pipe") is None
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside", "link/file", "folder/../file", ".git/config", "/etc/passwd", "no"]
+)
+def test_nothing_but_its_own_files_is_read(tmp_path: Path, path: str) -> None:
+    inside = tmp_path / "inside"
+    (inside / "folder").mkdir(parents=True)
+    (inside / ".git").mkdir()
+    (inside / ".git" / "config").write_text("secret")
+    (inside / "file").write_text("x")
+    (tmp_path / "outside").write_text("secret")
+    (inside / "link").symlink_to(tmp_path)
+    tree = FolderTree(inside)
+    with pytest.raises(TrimtabError):
+        tree.read(path)
+    assert tree.entry(path) is None
+
+
+def test_a_file_that_changes_meanwhile_is_not_mixed_in(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    tree = FolderTree(tmp_path)
+    before = tree.entry("file")
+    (tmp_path / "file").write_text("new")
+    assert tree.entry("file") == before
+    with pytest.raises(Unavailable):
+        tree.read("file")
+    assert FolderTree(tmp_path).read("file") == b"new"
+
+
+def test_a_folder_that_is_none_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(Missing):
+        FolderTree(tmp_path / "nowhere").entries("")
+    with pytest.raises(Missing):
+        FolderTree(tmp_path).entries("nowhere")
