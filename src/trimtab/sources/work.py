@@ -88,6 +88,8 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     program: ProgramName
     arguments: tuple[str, ...]
     network: bool
+    fetches: tuple[tuple[str, ...], ...]
+    volatile: bool
     secrets: tuple[str, ...]
     warnings: tuple[str, ...]
     trace: Trace
@@ -139,7 +141,7 @@ def finish(payload: bytes) -> bytes:
     except tuple(_ERRORS.values()) as error:
         answer = Answer(failure=_failure(error))
     content = _ENCODER.encode(answer)
-    if not said.started.network:  # what was fetched is not named by the key
+    if not said.started.volatile:  # then what was fetched is not named by the key
         _keep(store, identity.question(said.task.job, store.seal), trace, content)
     return content
 
@@ -225,6 +227,8 @@ def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], 
         program=call.program,
         arguments=call.arguments,
         network=call.network,
+        fetches=call.fetches,
+        volatile=call.volatile,
         secrets=call.secrets,
         warnings=call.warnings,
         trace=trace,
