@@ -5,10 +5,10 @@ SIZE ?= full
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-sources clean
+.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## fill .venv with exactly what uv.lock says; needs Python 3.11 or newer and nothing else
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py
@@ -46,6 +46,15 @@ bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE
 
 bench-embedded: setup ## measure the embedded cluster beside etcd and kube-apiserver; SIZE=small only tries it out
 	@$(BIN)/python -m bench.embedded --size $(SIZE)
+
+bench-cache: setup ## measure the engine's cache beside Argo CD's GitOps engine; SIZE=small only tries it out
+	@$(BIN)/python -m bench.cache --size $(SIZE)
+
+bench-compare: setup ## measure the engine's comparing; SIZE=small only tries it out
+	@$(BIN)/python -m bench.compare --size $(SIZE)
+
+bench-engine: setup ## measure whole syncs and looks of the engine; SIZE=small only tries it out
+	@$(BIN)/python -m bench.engine --size $(SIZE)
 
 bench-sources: setup ## measure rendering beside running helm and kustomize by hand; SIZE=small only tries it out
 	@$(BIN)/python -m bench.sources --size $(SIZE)

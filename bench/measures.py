@@ -10,12 +10,13 @@ from msgspec import Struct
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """What one run of one side printed: the work done, what it took, and how large the process grew."""
+    """What one run of one side printed: the work done, what it took, how large the process was."""
 
     items: int
     seconds: float
     cpu_seconds: float
     peak_bytes: int
+    held_bytes: int = 0
 
 
 class Round(Struct, frozen=True, kw_only=True):
@@ -33,6 +34,7 @@ class Quantity(enum.Enum):
     PEAK = "peak"
     SECONDS = "seconds"
     MEMORY = "memory"
+    HELD = "held"
 
 
 _READ: dict[Quantity, Callable[[Sample], float]] = {
@@ -41,6 +43,7 @@ _READ: dict[Quantity, Callable[[Sample], float]] = {
     Quantity.PEAK: lambda sample: sample.peak_bytes / (1 << 20),
     Quantity.SECONDS: lambda sample: sample.seconds,
     Quantity.MEMORY: lambda sample: sample.peak_bytes / sample.items / (1 << 10),
+    Quantity.HELD: lambda sample: sample.held_bytes / (1 << 20),
 }
 
 

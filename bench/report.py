@@ -49,6 +49,7 @@ def _unit(row: Row) -> str:
         Quantity.PEAK: "peak MiB",
         Quantity.SECONDS: "seconds",
         Quantity.MEMORY: f"KiB per {row.item}",
+        Quantity.HELD: "MiB held",
     }[row.quantity]
 
 

@@ -93,3 +93,76 @@ def pod_status(number: int) -> dict[str, Any]:
             ],
         }
     }
+
+
+def deployment(number: int) -> dict[str, Any]:
+    """A Deployment of two Pods as `pod` makes them."""
+    name, template = f"web-{number:05}", pod(number)
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": _labels(number)},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": _unbound(template["spec"])},
+        },
+    }
+
+
+def replica_set(number: int, owner_uid: str) -> dict[str, Any]:
+    """The ReplicaSet that the Deployment of this number would have made."""
+    owner = deployment(number)
+    name, hashed = owner["metadata"]["name"], f"{number:08x}"
+    labels = {"app": name, "pod-template-hash": hashed}
+    spec = owner["spec"]["template"]["spec"]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{name}-{hashed}",
+            "labels": labels,
+            "ownerReferences": [owned_by("Deployment", "apps/v1", name, owner_uid)],
+        },
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def owned_by(kind: str, api_version: str, name: str, uid: str) -> dict[str, Any]:
+    """The reference to the controller of an object."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def workload_status(message: str = "") -> dict[str, Any]:
+    """The status that a controller would have given a Deployment of two, as a merge patch."""
+    since = "2024-05-01T10:00:00Z"
+    told = {"status": "True", "lastTransitionTime": since, "lastUpdateTime": since, "message": message}
+    return {
+        "status": {
+            "observedGeneration": 1,
+            "replicas": 2,
+            "updatedReplicas": 2,
+            "readyReplicas": 2,
+            "availableReplicas": 2,
+            "conditions": [
+                {"type": "Available", "reason": "MinimumReplicasAvailable", **told},
+                {"type": "Progressing", "reason": "NewReplicaSetAvailable", **told},
+            ],
+        }
+    }
+
+
+def _unbound(spec: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name != "nodeName"}

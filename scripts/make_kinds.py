@@ -157,10 +157,14 @@ def compact_types(types: dict[str, Json], shapes: Json) -> dict[str, Json]:
 
 
 def compact_type(raw: Json, shape: Json | None) -> Json:
-    """One type; where Go has a struct for it, that struct's name and fields."""
+    """One type; where Go has a struct for it, with its name, and with its fields in the order of Go."""
     bare: Json = undescribed(raw)
     if shape is None:
         return bare
+    if "properties" in bare:
+        bare["properties"] = dict(
+            sorted(bare["properties"].items(), key=lambda it: shape["order"].index(it[0]))
+        )
     for name, field in bare.get("properties", {}).items():
         field["x-go"] = go_field(shape["fields"][name])
         if field.get("default") not in (None, "", 0, {}):

@@ -14,12 +14,15 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 import click
 
 import trimtab
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
+from trimtab.engine.events import Event
+from trimtab.engine.metrics import FIGURES
 from trimtab.errors import EXIT_BUG, Retry, TrimtabError
 from trimtab.interfaces.cli.verbs import trimtab as command
 from trimtab.settings import Settings
@@ -140,11 +143,26 @@ def _features(found: Mapping[tuple[str, str], int], verb: str) -> dict[str, int]
     return {feature: count for (each, feature), count in sorted(found.items()) if each == verb}
 
 
+def engine_part() -> str:
+    """What an engine tells, and what it counts."""
+    rows = [
+        f"| `{kind.__name__}` | {_first_line(kind)} | {', '.join(kind.__struct_fields__[1:])} |"
+        for kind in get_args(Event)
+    ]
+    events = ["### Events", "", "| event | means | tells, beside the time |", "|---|---|---|", *rows]
+    counted = [
+        f"| `{each.name}` | {each.kind} | {each.meaning} | {', '.join(each.labels)} |" for each in FIGURES
+    ]
+    figures = ["### Metrics", "", "| metric | type | meaning | labels |", "|---|---|---|---|", *counted]
+    return "\n".join([*events, "", *figures])
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_part,
     "errors.md": errors_part,
     "cli.md": verbs_part,
     "contract-suite.md": contract_part,
+    "engine.md": engine_part,
 }
 
 

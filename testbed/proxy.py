@@ -107,13 +107,14 @@ class Proxy:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fate: Fate) -> None:
         left = fate.after
-        while (chunk := await reader.read(_CHUNK)) and (left is None or left > 0):
+        while chunk := await reader.read(_CHUNK):
             await asyncio.sleep(fate.delay)
             writer.write(chunk if left is None else chunk[:left])
             await writer.drain()
             left = None if left is None else left - len(chunk)
-        if left is not None and left <= 0:
-            await self._strike(fate)
+            if left is not None and left <= 0:
+                await self._strike(fate)
+                return
 
     async def _strike(self, fate: Fate) -> None:
         if fate.stalls:

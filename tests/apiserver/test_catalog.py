@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from tests.apiserver.scenes import DEFINITION
-from trimtab.apiserver.api import MERGE_PATCH, Api
+from trimtab.apiserver.api import Api
 from trimtab.apiserver.catalog import Catalog
 from trimtab.apiserver.decoding import Body
 from trimtab.apiserver.definitions import version_rank
+from trimtab.apiserver.patching import MERGE_PATCH
 from trimtab.apiserver.requests import Address, DeleteOptions, WriteOptions
 from trimtab.apiserver.seeds import seed
 from trimtab.kube.refusals import Refused

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.kube.world import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, config_map, deployment
+from tests.kube.world import ACCOUNTS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, config_map, deployment
 from trimtab.apiserver import MemoryCluster
 from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import (
@@ -26,7 +26,6 @@ from trimtab.kube.cluster import (
     WatchEvent,
     Write,
 )
-from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import (
     AlreadyExists,
     ChangedMeanwhile,
@@ -42,9 +41,6 @@ from trimtab.kube.watch import follow
 from trimtab.tasks.clock import ManualClock
 
 NS = "default"
-SERVICE_ACCOUNTS = Resource(
-    group="", version="v1", kind="ServiceAccount", plural="serviceaccounts", namespaced=True
-)
 
 
 async def listed(cluster: MemoryCluster, **options: Any) -> list[str]:
@@ -361,5 +357,5 @@ async def test_a_deleted_object_is_gone_whatever_its_kind_answers(
     memory: MemoryCluster, over_http: HttpCluster
 ) -> None:
     for cluster in (memory, over_http):
-        await cluster.create(SERVICE_ACCOUNTS, {"metadata": {"name": "a"}}, namespace=NS)
-        assert await cluster.delete(SERVICE_ACCOUNTS, "a", namespace=NS) is None
+        await cluster.create(ACCOUNTS, {"metadata": {"name": "a"}}, namespace=NS)
+        assert await cluster.delete(ACCOUNTS, "a", namespace=NS) is None

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from trimtab.apiserver import MemoryCluster
-from trimtab.apiserver.api import MERGE_PATCH
 from trimtab.apiserver.decoding import Body
+from trimtab.apiserver.patching import MERGE_PATCH
 from trimtab.apiserver.requests import Address, DeleteOptions, WriteOptions
 from trimtab.apiserver.services import ADDRESSES, PORTS
 from trimtab.kube.refusals import Refused

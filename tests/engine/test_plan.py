@@ -396,6 +396,12 @@ def test_a_hook_is_one_step_per_phase() -> None:
     assert lines(plan.steps) == ["PreSync 0 hook x", "PostSync 0 hook x", "SyncFail 0 hook x"]
 
 
+def test_an_object_that_is_both_hook_and_ordinary_is_refused() -> None:
+    plan = Case().missing(config_map("a")).hook(config_map("a", hook="Sync")).plan()
+    assert [each.reason for each in plan.refused] == ["it is both a hook and an ordinary object"]
+    assert Case().missing(config_map("a")).hook(config_map("a", hook="PostSync")).plan().refused == ()
+
+
 def test_the_apply_strategy_leaves_hooks_out() -> None:
     case = Case().missing(config_map("a")).hook(job("pre"))
     assert names(case.plan(Operation(strategy=Strategy.APPLY))) == ["a"]

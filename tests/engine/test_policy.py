@@ -327,6 +327,10 @@ def test_conditions_of_judged_types_are_replaced_and_the_same_words_keep_their_t
     )
 
 
+def due(found: SyncUnit, now: datetime, interval: timedelta) -> Refresh | None:
+    return refresh_due(found, declared_digest(found), now, interval)
+
+
 def looked_at(before: SyncUnit) -> SyncUnit:
     return with_status(before, reconciled_at=NOW, declared=declared_digest(before))
 
@@ -334,10 +338,10 @@ def looked_at(before: SyncUnit) -> SyncUnit:
 @pytest.mark.fact("A17", "A18")
 def test_a_unit_is_looked_at_first_of_all_and_then_by_the_interval() -> None:
     minute, none = timedelta(minutes=1), timedelta(0)
-    assert refresh_due(unit(), NOW, none) is Refresh.USUAL
-    assert refresh_due(looked_at(unit()), NOW + seconds(59), minute) is None
-    assert refresh_due(looked_at(unit()), NOW + seconds(60), minute) is Refresh.USUAL
-    assert refresh_due(looked_at(unit()), NOW + timedelta(days=9), none) is None
+    assert due(unit(), NOW, none) is Refresh.USUAL
+    assert due(looked_at(unit()), NOW + seconds(59), minute) is None
+    assert due(looked_at(unit()), NOW + seconds(60), minute) is Refresh.USUAL
+    assert due(looked_at(unit()), NOW + timedelta(days=9), none) is None
 
 
 @pytest.mark.fact("A17")
@@ -352,4 +356,4 @@ def test_a_unit_is_looked_at_first_of_all_and_then_by_the_interval() -> None:
 )
 def test_a_change_of_what_is_wanted_has_a_unit_looked_at(change: dict[str, Any]) -> None:
     before = looked_at(unit())
-    assert refresh_due(replace(before, **change), NOW, timedelta(0)) is Refresh.USUAL
+    assert due(replace(before, **change), NOW, timedelta(0)) is Refresh.USUAL

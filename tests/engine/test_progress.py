@@ -42,7 +42,8 @@ from trimtab.engine.acts import (
     step_of,
 )
 from trimtab.engine.health import Health
-from trimtab.engine.live import Live
+from trimtab.engine.judging import matters
+from trimtab.engine.live import Change, Live
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -55,7 +56,7 @@ from trimtab.engine.operations import (
     started,
 )
 from trimtab.engine.progress import progress
-from trimtab.engine.results import causes, closed, folded, next_attempt, retry_wait
+from trimtab.engine.results import causes, closed, crucial, folded, next_attempt, retry_wait
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
 from trimtab.resources.keys import ResourceKey
 
@@ -73,6 +74,7 @@ class Sim:
         self.behind: list[ResourceKey] = []
         self.version = 100
         self.made = 0
+        self.creations: list[ResourceKey] = []
 
     def _put(self, live: Live) -> Live:
         self.version += 1
@@ -119,6 +121,7 @@ class Sim:
         found = self.objects.get(key)
         if found is None:
             self.made += 1
+            self.creations.append(key)
             found = live_of(manifest(key.kind, key.name), key=key, uid=f"made-{self.made}", digest=b"")
         finalizers = (FINALIZER,) if hook else found.finalizers
         judged = key.kind in {"Job", "Deployment"}
@@ -140,36 +143,39 @@ class Sim:
         if found is not None and found.uid == uid:
             self._put(replace(found, deleting=True))
 
-    def move_on(self) -> bool:
-        """Let one thing happen; False if nothing can."""
-        things = [("cache", key) for key in self.behind]
-        things += [("course", key) for key, course in self.courses.items() if course]
-        things += [
-            ("gone", key) for key, live in self.objects.items() if live.deleting and not live.finalizers
-        ]
-        if not things:
-            return False
-        what, key = self.chance.choice(sorted(things))
-        found = self.objects.get(key)
-        if what == "cache":
-            self.behind.remove(key)
-            if key not in self.behind:
-                self._show(key, found)
-        elif what == "gone":
-            self._remove(key)
-        elif found is not None:
-            health = self.courses[key].pop(0)
-            if self.chance.random() < 0.03:
+    def move_on(self) -> Change | None:
+        """Let things happen until the cache tells of a change; None if nothing can happen any more."""
+        while True:
+            things = [("cache", key) for key in self.behind]
+            things += [("course", key) for key, course in self.courses.items() if course]
+            going = (live for live in self.objects.values() if live.deleting and not live.finalizers)
+            things += [("gone", live.key) for live in going]
+            if not things:
+                return None
+            what, key = self.chance.choice(sorted(things))
+            if what == "gone":
                 self._remove(key)
-            else:
-                self._put(replace(found, health=health))
-        return True
+            elif what == "course":
+                self._go_on(key)
+            elif (change := self._show(key)) is not None:
+                return change
 
-    def _show(self, key: ResourceKey, found: Live | None) -> None:
-        if found is None:
-            self.cache.pop(key, None)
+    def _go_on(self, key: ResourceKey) -> None:
+        health, found = self.courses[key].pop(0), self.objects[key]
+        if not found.finalizers and self.chance.random() < 0.03:
+            self._remove(key)
         else:
+            self._put(replace(found, health=health))
+
+    def _show(self, key: ResourceKey) -> Change | None:
+        """The cache hears of one change, or of the last of several."""
+        self.behind.remove(key)
+        if key in self.behind:
+            return None
+        before, found = self.cache.pop(key, None), self.objects.get(key)
+        if found is not None:
             self.cache[key] = found
+        return Change(key, before, found)
 
 
 class Tale:
@@ -185,22 +191,40 @@ class Tale:
         self.sightings: dict[ResourceKey, Sighting] = {}
         self.asks = Asks()
         self.done: Counter[tuple[str, ResourceKey, SyncPhase]] = Counter()
+        self.recorded = self.state
+        self.crashes = 0.0
+        self.blind = self.chance.random() < 0.3
+
+    def view(self, key: ResourceKey) -> Live | None:
+        """The cache, which does not know the kind of one of the hooks."""
+        return self.sim.cache.get(key) if key.name != "j0" or not self.blind else None
 
     def run(self) -> Done | Failed:
         for _ in range(600):
-            facts = Facts(live=self.sim.cache.get, sightings=self.sightings, asks=self.asks)
+            facts = Facts(
+                live=self.view,
+                sightings=self.sightings,
+                asks=self.asks,
+                knows=lambda key: key.name != "j0" or not self.blind,
+            )
             decided = progress(self.plan, self.state, facts, self.now)
             self.state = decided.state
             match decided.move:
                 case Done() | Failed() as end:
                     return end
                 case Next(acts=acts):
-                    self._do(acts)
+                    if crucial(self.state) != crucial(self.recorded):
+                        self.recorded = self.state
+                    if self.chance.random() < self.crashes:
+                        self._crash(acts)
+                    else:
+                        self.do(acts)
                 case Wait() as wait:
-                    self._wait(wait)
+                    self.recorded = self.state
+                    self.wait(wait)
         raise AssertionError(f"it goes round and round: {self.state.message}")
 
-    def _do(self, acts: tuple[Act, ...]) -> None:
+    def do(self, acts: tuple[Act, ...]) -> None:
         assert acts
         self.now += timedelta(milliseconds=50)
         outcomes = [self.sim.perform(act, self.now) for act in acts]
@@ -216,14 +240,29 @@ class Tale:
                 self.sightings[step.key] = Sighting(outcome.seen, outcome.at)
         self.state = folded(self.state, outcomes, dry_run=self.plan.dry_run)
 
-    def _wait(self, wait: Wait) -> None:
+    def _crash(self, acts: tuple[Act, ...]) -> None:
+        """Do some of the acts, forget it, and go on from what was recorded, with a cache read anew."""
+        for act in acts:
+            if self.chance.random() < 0.5:
+                self.sim.perform(act, self.now)
+        for _ in range(self.chance.randint(0, 10)):
+            self.sim.move_on()
+        self.state = self.recorded
+        self.sightings.clear()
+        self.sim.behind.clear()
+        self.sim.cache = dict(self.sim.objects)
+
+    def wait(self, wait: Wait) -> None:
         assert wait.what
         if "consent" in wait.what:
             self.asks = replace(self.asks, approved_at=self.now)
-        elif not self.sim.move_on():
-            assert wait.until is not None, f"it stalls: {wait.what}"
-            assert wait.until > self.now
-            self.now = wait.until
+            return
+        while (change := self.sim.move_on()) is not None:
+            if change.key in wait.keys and matters(change):
+                return
+        assert wait.until is not None, f"it stalls: {wait.what}"
+        assert wait.until > self.now
+        self.now = wait.until
 
 
 WAVES = st.integers(-1, 1)
@@ -272,6 +311,17 @@ def test_it_never_stalls_and_never_acts_twice(case: Case, prune: bool, seed: int
         assert {(each.key, each.sync_phase) for each in tale.state.results} == main
 
 
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(cases(), st.integers())
+def test_however_often_it_is_cut_off_it_ends_and_makes_no_hook_twice(case: Case, seed: int) -> None:
+    tale = Tale(case, Operation(prune=True), seed)
+    tale.crashes = 0.2
+    tale.run()
+    runs = Counter(step.key for step in tale.plan.steps if isinstance(step, RunHook))
+    made = Counter(key for key in tale.sim.creations if key in runs)
+    assert {key: count for key, count in made.items() if count > runs[key]} == {}
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(), st.integers(), st.integers(0, 12))
 def test_it_ends_soon_and_holds_nothing_back_whenever_it_is_terminated(
@@ -291,10 +341,10 @@ def test_it_ends_soon_and_holds_nothing_back_whenever_it_is_terminated(
             case Done() | Failed():
                 break
             case Next(acts=acts):
-                tale._do(acts)  # noqa: SLF001 - the tale is this test's own
+                tale.do(acts)
             case Wait() as wait:
                 assert not facts().asks.terminate, f"it waits although it should end: {wait.what}"
-                tale._wait(wait)  # noqa: SLF001 - the tale is this test's own
+                tale.wait(wait)
         turns += 1
     kept = [run for run in tale.state.hooks if not run.released and not run.deleted]
     made = {(each.key, each.sync_phase): each for each in tale.state.results if each.hook and each.uid}
@@ -420,6 +470,31 @@ def test_a_hook_made_before_a_restart_is_known_again_and_an_older_one_is_not() -
     assert [type(act) for act in still.move.acts] == [Clear]
 
 
+def test_where_the_cache_does_not_know_the_server_is_asked_what_stands_under_a_hooks_name() -> None:
+    plan, key, old = Case().hook(job("pre")).plan(), key_of(job("pre")), live_of(job("pre"), uid="old")
+
+    def asked(state: OperationState, seconds: int, *sightings: Sighting) -> Any:
+        known = dict.fromkeys([key], sightings[0]) if sightings else {}
+        return decide(
+            plan, state, now=NOON + timedelta(seconds=seconds), sightings=known, knows=lambda _: False
+        )
+
+    first = asked(state_of(), 0)
+    assert [type(act) for act in first.move.acts] == [Look]
+    silent = asked(state_of(), 1, Sighting(None, NOON, known=False))
+    assert silent.move.until == NOON + timedelta(seconds=2)
+    assert "whether there is Job.batch shop/pre" in silent.move.what
+    told = asked(state_of(), 0, Sighting(old, NOON))
+    assert [(type(act), act.uid, act.delete) for act in told.move.acts] == [(Clear, "old", True)]
+    cleared = folded(told.state, [Outcome(act=told.move.acts[0], at=NOON)])
+    going = asked(cleared, 1, Sighting(old, NOON))
+    assert going.move.until == NOON + timedelta(seconds=2)
+    again = asked(cleared, 2, Sighting(old, NOON))
+    assert [type(act) for act in again.move.acts] == [Look]
+    gone = asked(cleared, 2, Sighting(None, NOON + timedelta(seconds=2)))
+    assert gone.move.acts == plan.steps
+
+
 def test_what_is_about_to_be_done_is_part_of_the_state_before_it_is_done() -> None:
     case = Case().missing(config_map("a"), WEB).hook(job("during", hook="Sync"))
     decided = decide(case.plan(), state_of())
@@ -469,6 +544,14 @@ def test_a_prune_never_hits_an_object_that_took_the_name_of_another() -> None:
     decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
     assert isinstance(decided.move, Failed)
     assert "another object has taken its name" in decided.move.message
+
+
+def test_a_prune_that_must_not_be_done_stops_its_wave() -> None:
+    case = Case().unwanted(config_map("a")).missing(config_map("b"))
+    asked = Operation(prune=True)
+    decided = decide(case.plan(asked), state_of(asked), live_of(config_map("a"), uid="another"))
+    assert isinstance(decided.move, Failed)
+    assert [each.key.name for each in decided.state.results] == ["a"]
 
 
 def test_an_object_that_is_going_already_is_not_deleted_again() -> None:
@@ -523,6 +606,22 @@ def test_it_says_since_when_it_waits() -> None:
     later = decide(WAVES_PLAN, first.state, live, now=NOON + timedelta(seconds=9))
     assert (first.state.waiting_since, later.state.waiting_since) == (NOON, NOON)
     assert later.state.message == "waiting for healthy state of Deployment.apps shop/web"
+
+
+def test_asking_the_server_in_between_does_not_end_a_wait() -> None:
+    state = state_of(results=(result("web", "Deployment", "apps"),))
+    first = decide(WAVES_PLAN, state)
+    asked = decide(WAVES_PLAN, first.state, now=NOON + timedelta(seconds=2))
+    assert isinstance(asked.move, Next)
+    assert (asked.state.message, asked.state.waiting_since) == (first.state.message, NOON)
+
+
+def test_consent_becomes_part_of_the_state() -> None:
+    case = Case().unwanted(config_map("a", options="Prune=confirm"))
+    plan, live = case.plan(Operation(prune=True)), case.view.lives[key_of(config_map("a"))]
+    decided = decide(plan, state_of(Operation(prune=True)), live, asks=Asks(approved_at=NOON))
+    assert isinstance(decided.move, Next)
+    assert decided.state.operation.deletions_approved_at == NOON
 
 
 # -- the end of an attempt -------------------------------------------------------------------------------

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
 from tests.kube.world import (
+    ACCOUNTS,
     CONFIG_MAPS,
     DEPLOYMENTS,
     NAMESPACES,
@@ -290,13 +293,110 @@ async def test_a_delete_shows_the_object_while_a_finalizer_keeps_it(
         await cluster.get(CONFIG_MAPS, "a", namespace=namespace)
 
 
-async def test_propagation_decides_about_dependants(cluster: HttpCluster, namespace: str) -> None:
-    await cluster.create(DEPLOYMENTS, deployment("web"), namespace=namespace)
-    left = await cluster.delete(
-        DEPLOYMENTS, "web", namespace=namespace, how=Deletion(propagation=Propagation.FOREGROUND)
+async def a_family(cluster: HttpCluster, namespace: str) -> None:
+    """An owner, and a child that its owner may not leave behind in the foreground."""
+    owner = (await cluster.create(CONFIG_MAPS, config_map("owner"), namespace=namespace)).object
+    child = config_map("child")
+    child["metadata"]["ownerReferences"] = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "owner",
+            "uid": owner.metadata.uid,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    await cluster.create(CONFIG_MAPS, child, namespace=namespace)
+
+
+async def happenings(cluster: HttpCluster, namespace: str, how: Deletion) -> AsyncIterator[tuple[str, str]]:
+    """What the members of a family go through once the owner is deleted, as long as anybody listens."""
+    await a_family(cluster, namespace)
+    before = await cluster.get(CONFIG_MAPS, "child", namespace=namespace)
+    async with cluster.watch(
+        CONFIG_MAPS, since=before.metadata.resource_version, namespace=namespace
+    ) as events:
+        left = await cluster.delete(CONFIG_MAPS, "owner", namespace=namespace, how=how)
+        yield "left", ", ".join(left.metadata.finalizers or ()) if left else "nothing"
+        async for event in events:
+            if event.object.metadata.name in ("owner", "child"):
+                yield event.type.value, event.object.metadata.name
+
+
+async def first(count: int, told: AsyncIterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    async with aclosing(told) as story, asyncio.timeout(60):  # type: ignore[type-var]  # it is a generator
+        return [await anext(story) for _ in range(count)]
+
+
+async def test_in_the_foreground_children_go_first(cluster: HttpCluster, namespace: str) -> None:
+    how = Deletion(propagation=Propagation.FOREGROUND)
+    told = await first(4, happenings(cluster, namespace, how))
+    assert told[0] == ("left", "foregroundDeletion")
+    assert told[1] == ("MODIFIED", "owner")
+    assert told[2:] == [("DELETED", "child"), ("DELETED", "owner")]
+
+
+async def test_in_the_background_the_owner_goes_first(cluster: HttpCluster, namespace: str) -> None:
+    how = Deletion(propagation=Propagation.BACKGROUND)
+    assert await first(3, happenings(cluster, namespace, how)) == [
+        ("left", "nothing"),
+        ("DELETED", "owner"),
+        ("DELETED", "child"),
+    ]
+
+
+async def test_orphans_stay_and_forget_their_owner(cluster: HttpCluster, namespace: str) -> None:
+    how = Deletion(propagation=Propagation.ORPHAN)
+    assert await first(4, happenings(cluster, namespace, how)) == [
+        ("left", "orphan"),
+        ("MODIFIED", "owner"),
+        ("MODIFIED", "child"),
+        ("DELETED", "owner"),
+    ]
+    child = await cluster.get(CONFIG_MAPS, "child", namespace=namespace)
+    assert child.metadata.owner_references is None
+
+
+async def test_a_deleted_object_is_gone_whatever_its_kind_answers(
+    cluster: HttpCluster, namespace: str
+) -> None:
+    await cluster.create(ACCOUNTS, {"metadata": {"name": "a"}}, namespace=namespace)
+    assert await cluster.delete(ACCOUNTS, "a", namespace=namespace) is None
+    with pytest.raises(NotFound):
+        await cluster.get(ACCOUNTS, "a", namespace=namespace)
+
+
+async def test_a_status_is_applied_apart_and_owned_apart(cluster: HttpCluster, namespace: str) -> None:
+    await cluster.create(PODS, waiting_pod("a"), namespace=namespace)
+    condition = {"type": "trimtab.dev/Checked", "status": "True"}
+    status = {"apiVersion": "v1", "kind": "Pod", "status": {"conditions": [condition]}}
+    applied = await cluster.apply(
+        PODS, "a", status, namespace=namespace, subresource="status", write=Write(manager="checker")
     )
-    assert left is not None
-    assert left.metadata.finalizers == ("foregroundDeletion",)
+    conditions = applied.object.manifest()["status"]["conditions"]
+    assert [each["status"] for each in conditions if each["type"] == condition["type"]] == ["True"]
+    (line,) = [
+        each
+        for each in applied.object.manifest()["metadata"]["managedFields"]
+        if each["manager"] == "checker"
+    ]
+    assert (line["operation"], line["subresource"]) == ("Apply", "status")
+    claimed = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "status": {"conditions": [{**condition, "status": "False"}]},
+    }
+    with pytest.raises(FieldConflict, match="checker"):
+        await cluster.apply(
+            PODS, "a", claimed, namespace=namespace, subresource="status", write=Write(manager="other")
+        )
+
+
+def waiting_pod(name: str) -> dict[str, Any]:
+    """A Pod that nobody starts."""
+    gates = [{"name": "trimtab.dev/wait"}]
+    containers = [{"name": "web", "image": "registry.example/web:1"}]
+    return {"metadata": {"name": name}, "spec": {"schedulingGates": gates, "containers": containers}}
 
 
 async def test_a_dry_run_of_a_delete_leaves_the_object(cluster: HttpCluster, namespace: str) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.kube.world import connect_to
-from trimtab.errors import InvalidSpec, Unavailable
+from trimtab.errors import ClusterUnreachable, InvalidSpec, Unavailable
 from trimtab.kube.cluster import PatchType, Written
 from trimtab.kube.failures import ChangedMeanwhile, Forbidden, NotFound, Status
 from trimtab.kube.leases import (
@@ -345,3 +345,10 @@ async def test_one_whose_lease_was_taken_by_force_stops_working(cluster: HttpClu
     left = await lease(cluster, namespace, "observer").holding()
     assert left is not None
     assert left.holder == "robber"
+
+
+@pytest.mark.parametrize("spec", [[], "x", {"holderIdentity": 5}, {"leaseDurationSeconds": "long"}])
+def test_a_lease_that_makes_no_sense_is_the_servers_failure(spec: object) -> None:
+    nonsense = object_from(msgspec.json.encode({"kind": "Lease", "metadata": {"name": "a"}, "spec": spec}))
+    with pytest.raises(ClusterUnreachable, match="something that is no Lease"):
+        holding_in(nonsense)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
+import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
 from tests.kube.world import CONFIG_MAPS, SECRETS, TokenAccess, config_map
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Throttled, TrimtabError, Unavailable
-from trimtab.kube.cluster import PatchType
+from trimtab.kube.auth import from_kubeconfig
+from trimtab.kube.cluster import PatchType, Selection
 from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
+from trimtab.kube.objects import Page
 from trimtab.kube.transport import is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
+from trimtab.tasks.clock import ManualClock
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -367,6 +376,110 @@ async def test_compressed_answers_are_asked_for_unless_the_settings_say_no(
     async with server(notes, settings) as cluster:
         await cluster.get(CONFIG_MAPS, "a", namespace="n")
     assert ["gzip" in each for each in accepted] == [gzip]
+
+
+@pytest.mark.parametrize(("entry", "gzip"), [({}, True), ({"disable-compression": True}, False)])
+async def test_a_kubeconfig_may_do_without_compression(
+    entry: Mapping[str, object], tmp_path: Path, *, gzip: bool
+) -> None:
+    accepted: list[str] = []
+
+    async def notes(request: web.Request) -> web.StreamResponse:
+        accepted.append(request.headers["Accept-Encoding"])
+        return web.json_response({"metadata": {"name": "a"}})
+
+    async with address_of(notes) as address:
+        written = {
+            "current-context": "x",
+            "clusters": [{"name": "c", "cluster": {"server": address, **entry}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {}}],
+        }
+        (tmp_path / "config").write_bytes(msgspec.json.encode(written))
+        access = from_kubeconfig([tmp_path / "config"], settings=PATIENT, clock=ManualClock(), environment={})
+        async with connect(access, PATIENT) as cluster:
+            await cluster.get(CONFIG_MAPS, "a", namespace="n")
+    assert ["gzip" in each for each in accepted] == [gzip]
+
+
+async def test_the_kernel_asks_after_the_other_end_of_every_connection() -> None:
+    watching = asyncio.Event()
+
+    async def answers(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await watching.wait()
+            return response
+        return web.json_response(config_map("a"))
+
+    async with address_of(answers) as address, connect(TokenAccess(address, "token"), PATIENT) as cluster:
+        await cluster.get(CONFIG_MAPS, "a")
+        async with cluster.watch(CONFIG_MAPS, since="1"):
+            asked_after = [_keep_alive(each) for each in _connections_to(int(address.rpartition(":")[2]))]
+            watching.set()
+    assert asked_after == [{"on": 1, "idle": 15, "every": 5, "times": 3, "unanswered": 30_000}] * 2
+
+
+def _keep_alive(connection: socket.socket) -> dict[str, int]:
+    with connection:
+        options = {
+            "on": (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+            "idle": (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+            "every": (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL),
+            "times": (socket.IPPROTO_TCP, socket.TCP_KEEPCNT),
+            "unanswered": (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT),
+        }
+        return {name: connection.getsockopt(*option) for name, option in options.items()}
+
+
+def _connections_to(port: int) -> Iterator[socket.socket]:
+    """This process's own ends of connections to a port, as the kernel knows them."""
+    for entry in sorted(Path("/proc/self/fd").iterdir(), key=lambda each: int(each.name)):
+        with suppress(OSError):
+            if not str(entry.readlink()).startswith("socket:"):
+                continue
+            found = socket.socket(fileno=os.dup(int(entry.name)))
+            try:
+                theirs = found.getpeername()
+            except OSError:
+                theirs = None
+            if found.family == socket.AF_INET and theirs and theirs[1] == port:
+                yield found
+            else:
+                found.close()
+
+
+async def numbered_pages(request: web.Request) -> web.StreamResponse:
+    """A list without end, a megabyte a page; the token says how many pages are still to come."""
+    left = int(request.query.get("continue", request.query.get("labelSelector", "pages=0").partition("=")[2]))
+    data = "x" * (1 << 20 >> 8)
+    items = [{"metadata": {"name": f"{left}-{number}"}, "data": {"x": data}} for number in range(256)]
+    metadata = {"resourceVersion": "1", **({"continue": str(left - 1)} if left > 1 else {})}
+    return web.json_response({"metadata": metadata, "items": items})
+
+
+async def peak_of_listing(cluster: HttpCluster, pages: int, *, keeping: bool = False) -> int:
+    """The most memory that listing so many pages takes, beyond what was taken before."""
+    kept: list[Page] = []
+    gc.collect()
+    tracemalloc.start()
+    try:
+        async for page in cluster.list(CONFIG_MAPS, select=Selection(labels=f"pages={pages}")):
+            kept = [*kept, page] if keeping else []
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+async def test_a_list_never_holds_more_than_a_page() -> None:
+    async with server(numbered_pages) as cluster:
+        few = await peak_of_listing(cluster, 3)
+        many = await peak_of_listing(cluster, 12)
+        kept = await peak_of_listing(cluster, 12, keeping=True)
+    megabyte = 1 << 20
+    assert kept - few > 6 * megabyte  # what it looks like when all pages are held
+    assert many - few < 2 * megabyte
 
 
 async def test_no_more_requests_are_under_way_than_allowed() -> None:

@@ -22,6 +22,7 @@ class TokenAccess:
 
     proxy: str | None = None
     tls_server_name: str | None = None
+    compression = True
     namespace = "default"
 
     def __init__(self, server: str, token: str, tls: ssl.SSLContext | None = None) -> None:
@@ -59,6 +60,7 @@ def connect_to(
 CONFIG_MAPS = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True)
 SECRETS = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
 PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
+ACCOUNTS = Resource(group="", version="v1", kind="ServiceAccount", plural="serviceaccounts", namespaced=True)
 NAMESPACES = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 DEPLOYMENTS = Resource(group="apps", version="v1", kind="Deployment", plural="deployments", namespaced=True)
 

@@ -165,22 +165,24 @@ def test_a_name_that_is_no_text_can_still_be_read(upstream: Upstream) -> None:
     assert opened.read("\\xff.yaml") == b"content"
 
 
-def test_a_partial_mirror_has_what_it_lacks_fetched_a_folder_at_a_time(upstream: Upstream) -> None:
-    commit = upstream.commit({"d/e": "2", "d/f": "3", "d/g/h": "4"})
-    complete = GitTree(upstream.path, commit)
-    blobs = {entry.id: complete.read(f"d/{entry.name}") for entry in complete.entries("d")[:2]}
-    asked: list[tuple[str, ...]] = []
-    for blob in blobs:
-        (upstream.path / "objects" / blob[:2] / blob[2:]).unlink(missing_ok=True)
+def test_what_a_partial_mirror_lacks_is_known(upstream: Upstream) -> None:
+    tree = GitTree(
+        upstream.path, upstream.commit({"d/e": "2", "d/g/h": "4", "i": "5", "j": Submodule(ELSEWHERE)})
+    )
+    ids = {path: entry.id for path in ("d/e", "d/g/h", "i") if (entry := tree.entry(path))}
+    for id_ in ids.values():
+        (upstream.path / "objects" / id_[:2] / id_[2:]).unlink()
+    assert tree.missing(("",)) == tuple(sorted(ids.values()))
+    assert tree.missing(("d", "nothing", "j")) == tuple(sorted((ids["d/e"], ids["d/g/h"])))
+    assert tree.missing(("i",)) == (ids["i"],)
 
-    def fill(ids: tuple[str, ...]) -> None:
-        asked.append(ids)
-        for id_ in ids:
-            store_object(upstream.path, "blob", blobs[id_])
 
-    partial = GitTree(upstream.path, commit, fill=fill)
-    assert [partial.read(path) for path in ("d/e", "d/f", "d/e")] == [b"2", b"3", b"2"]
-    assert asked == [tuple(sorted(blobs))]
+def test_a_manifest_kept_in_lfs_is_told_and_other_files_are_left_as_they_are(upstream: Upstream) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+    tree = GitTree(upstream.path, upstream.commit({"web.yaml": pointer, "logo.png": pointer}))
+    assert tree.read("logo.png") == pointer.encode()
+    with pytest.raises(SourceRefused, match="Git LFS"):
+        tree.read("web.yaml")
 
 
 def test_submodules_hang_where_the_outer_tree_has_them(tmp_path: Path, upstream: Upstream) -> None:

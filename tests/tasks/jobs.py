@@ -98,6 +98,34 @@ def tell_with_child_and_hang(payload: bytes) -> bytes:
     return b"unreachable"
 
 
+def tell_with_child_and_leave(payload: bytes) -> bytes:
+    """Start a program, write its pid into the named FIFO, then crash."""
+    child = subprocess.Popen(["/bin/sleep", "1000"])
+    Path(payload.decode()).write_text(str(child.pid))
+    os._exit(3)
+
+
+def tell_with_fork_and_hang(payload: bytes) -> bytes:
+    """Fork a process that spins, write its pid into the named FIFO, then wait for ever."""
+    Path(payload.decode()).write_text(str(_spinning()))
+    signal.pause()
+    return b"unreachable"
+
+
+def _spinning() -> int:
+    """The pid of a fork of ours that stays busy for ever."""
+    child = os.fork()
+    while child == 0:
+        pass
+    return child
+
+
+def tell_with_fork_and_leave(payload: bytes) -> bytes:
+    """Fork a process that spins, write its pid into the named FIFO, then crash."""
+    Path(payload.decode()).write_text(str(_spinning()))
+    os._exit(3)
+
+
 def tell_and_wait(payload: bytes) -> bytes:
     """Write our pid into one FIFO, answer when somebody writes into the other."""
     told, awaited = payload.decode().split("\n")

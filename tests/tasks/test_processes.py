@@ -11,6 +11,7 @@ import time
 import warnings
 import zlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -398,18 +399,59 @@ from trimtab.tasks import PoolPolicy, WorkerProcesses
 
 async def main():
     async with WorkerProcesses(PoolPolicy(size=1)) as pool:
-        await pool.run(jobs.tell_and_hang, sys.argv[1].encode(), deadline=timedelta(minutes=5))
+        await pool.run(getattr(jobs, sys.argv[1]), sys.argv[2].encode(), deadline=timedelta(minutes=5))
 
 asyncio.run(main())
 """
 
 
-async def test_workers_die_with_their_owner_even_when_it_is_killed(ear: Ear) -> None:
-    owner = await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, str(ear.path), cwd=ROOT)
-    worker = await ear.number()
+async def owner_of(job: str, path: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, job, str(path), cwd=ROOT)
+
+
+@pytest.mark.parametrize("job", ["tell_and_hang", "tell_with_child_and_hang", "tell_with_fork_and_hang"])
+async def test_workers_and_what_they_started_die_with_their_owner_even_when_it_is_killed(
+    job: str, ear: Ear
+) -> None:
+    owner = await owner_of(job, ear.path)
+    worker_or_child = await ear.number()
     owner.kill()
     await owner.wait()
-    await ended(worker)
+    await ended(worker_or_child)
+
+
+@pytest.mark.parametrize("job", [jobs.tell_with_fork_and_leave, jobs.tell_with_child_and_leave])
+async def test_what_a_worker_started_does_not_outlive_its_crash(
+    job: Callable[[bytes], bytes], pool: WorkerProcesses, ear: Ear
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        crash = group.create_task(outcome(pool, job, str(ear.path).encode(), A_MINUTE))
+        child = await ear.number()
+    assert isinstance(crash.result(), WorkerCrashed)
+    await ended(child)
+
+
+async def test_no_worker_is_left_whenever_its_owner_is_killed() -> None:
+    """From before a worker is started to long after its job spins."""
+    for moment in range(12):
+        owner = await owner_of("tell_and_hang", Path(os.devnull))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(owner.wait(), moment / 16)
+        owner.kill()
+        await owner.wait()
+        for worker in workers_of(owner.pid):
+            await ended(worker)
+
+
+def workers_of(owner: int) -> list[int]:
+    """The worker processes that were started by this one, by their command lines."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[1:2] == [b"-I"] and str(owner).encode() in words[5:11]:
+                found.append(int(folder.name))
+    return found
 
 
 # How it is called
@@ -476,6 +518,15 @@ async def test_a_pool_without_workers_is_refused(size: int, jobs_per_worker: int
 
 
 async def test_a_worker_whose_owner_is_already_gone_does_not_stay() -> None:
-    boot = "from trimtab.tasks.worker import main; main(0, 1, 0)"
-    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", boot)
+    boot = "import os; from trimtab.tasks.worker import main; main(0, *os.pipe(), 1, 0)"
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", boot, start_new_session=True)
+    assert await worker.wait() == 87
+
+
+async def test_a_worker_whose_lifeline_is_cut_already_does_not_stay() -> None:
+    boot = (
+        "import os; from trimtab.tasks.worker import main; reading, writing = os.pipe(); os.close(writing); "
+        "main(0, reading, os.dup(reading), os.getppid(), 0)"
+    )
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", boot, start_new_session=True)
     assert await worker.wait() == 87

@@ -13,15 +13,19 @@ from trimtab.kube.times import seconds_text
 
 Json = dict[str, Any]
 SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-#: parts that need a node, or keys of a real cluster
-BEYOND = frozenset({"attach", "exec", "log", "portforward", "proxy", "token"})
+#: parts that need a node, or keys of a real cluster, and why they are not served
+NO_CONTAINERS = "no containers run in it"
+BEYOND = {
+    **dict.fromkeys(("attach", "exec", "log", "portforward", "proxy"), NO_CONTAINERS),
+    "token": "it issues no tokens; the one in its kubeconfig may do everything",
+}
 
 
 def check_within(address: Address) -> None:
     """Refuse parts that are not served here."""
-    if address.subresource in BEYOND:
+    if why := BEYOND.get(address.subresource):
         what = f"{address.served.plural}/{address.subresource}"
-        raise Refused(501, "", f"the embedded cluster does not serve {what}")
+        raise Refused(501, "", f"the embedded cluster does not serve {what}: {why}")
 
 
 def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:

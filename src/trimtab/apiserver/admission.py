@@ -57,9 +57,13 @@ def _terminating(address: Address, name: str) -> Exception:
     return forbidden(served.group, served.plural, name, why, [cause])
 
 
-def admitted(new: Json, served: Served, store: Store, live: Json | None = None) -> Json:
+def admitted(
+    new: Json, served: Served, store: Store, live: Json | None = None, *, through_status: bool = False
+) -> Json:
     """A new or changed object with what the server adds to its kind."""
     kind = (served.group, served.kind)
+    if through_status:
+        return services.left_alone(new) if kind == ("", "Service") else new
     if kind == ("", "Service"):
         return services.allocated(new, store, live)
     if live is not None and kind == ("", "Pod"):

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from trimtab.apiserver.api import APPLY_PATCH, Answer, Api
+from trimtab.apiserver.api import Answer, Api
 from trimtab.apiserver.decoding import JSON, Body, deletion_in
+from trimtab.apiserver.patching import APPLY_PATCH
 from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.refusing import too_large
 from trimtab.apiserver.requests import (

@@ -24,9 +24,7 @@ from trimtab.apiserver.decoding import (
     declaration_in,
     each_owner_once,
     known,
-    known_after_patch,
     manifest_in,
-    not_an_object,
     placed,
     twice_given,
     value_of,
@@ -34,6 +32,7 @@ from trimtab.apiserver.decoding import (
 from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
+from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
 from trimtab.apiserver.questions import answered
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
@@ -42,7 +41,6 @@ from trimtab.apiserver.refusing import (
     method_not_allowed,
     no_such_path,
     not_found,
-    unsupported_media,
     version_too_large,
 )
 from trimtab.apiserver.requests import (
@@ -58,13 +56,10 @@ from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
-from trimtab.apiserver.versions import as_kept, manifest_of, shown, shown_in_list, to_store
+from trimtab.apiserver.versions import as_kept, is_kept_as, manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
-from trimtab.kube import gotext
 from trimtab.kube.merging.apply import applied, created, settled, updated
-from trimtab.kube.merging.patch import json_patch, merge_patch
-from trimtab.kube.merging.strategic import strategic_patch
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.schemas.defaults import defaulted
 from trimtab.kube.schemas.validation.causes import part
@@ -72,10 +67,6 @@ from trimtab.kube.schemas.warnings import creation_warnings, update_warnings
 from trimtab.tasks.clock import Clock, SystemClock
 
 Json = dict[str, Any]
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 LONGEST_PREFIX = 58
 
 
@@ -200,7 +191,7 @@ class Api:
         admission.check_definition(address, name)
         new = new_object(
             manifest,
-            served,
+            address,
             manager=manager,
             versions=self.catalog.versions(served.group),
             uid=str(uuid.uuid4()),
@@ -208,7 +199,7 @@ class Api:
         )
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
-        new = self._admitted(new, served, name)
+        new = self._admitted(new, served, name, through_status=bool(address.subresource))
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
@@ -216,11 +207,13 @@ class Api:
         new["metadata"].pop("resourceVersion", None)
         return self._add(new, address, options, (*warnings, *creation_warnings(new, served.schema)))
 
-    def _admitted(self, new: Json, served: Served, name: str, live: Json | None = None) -> Json:
+    def _admitted(
+        self, new: Json, served: Served, name: str, live: Json | None = None, *, through_status: bool = False
+    ) -> Json:
         try:
-            return admission.admitted(new, served, self.store, live)
+            return admission.admitted(new, served, self.store, live, through_status=through_status)
         except Taken as taken:
-            raise invalid(served.group, served.kind, name, [taken.cause]) from taken
+            raise invalid(served.group, served.kind, name, taken.causes) from taken
 
     def _add(self, new: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]) -> Answer:
         served, name = address.served, new["metadata"]["name"]
@@ -230,8 +223,11 @@ class Api:
             raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
             return Answer(201, _encoded(as_kept(new, served)), warnings)
-        entry = self.store.put(served.collection, key, to_store(new, served))
-        return Answer(201, shown(entry, served), warnings)
+        return Answer(201, shown(self._put(new, served, key), served), warnings)
+
+    def _put(self, manifest: Json, served: Served, key: str) -> Entry:
+        kept = to_store(manifest, served)
+        return self.store.put(served.collection, key, kept.manifest, kept.written)
 
     # -- changing -----------------------------------------------------------------------------------------
 
@@ -246,7 +242,7 @@ class Api:
     def _update(self, address: Address, read: Known, options: WriteOptions) -> Answer:
         live = self._live(address)
         if live is None:
-            if strategy_of(address.served).creates_on_update and not address.subresource:
+            if strategy_of(address.served).creates_on_update and address.subresource in ("", "status"):
                 return self._create(read.manifest, address, options, read.warnings, manager=options.manager)
             raise not_found(address.served.group, address.served.plural, address.name)
         check_preconditions(read.manifest, live, address)
@@ -254,28 +250,23 @@ class Api:
 
     def patch(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Change parts of an object."""
-        _check_patch_type(body.media, address.served)
+        check_media(body.media, address.served)
         if address.subresource == "scale":
             return self._patch_scale(address, body, options)
         if body.media == APPLY_PATCH:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
-        read = self._read_patched(_patched(live, body, address.served), body, address.served, options)
+        read = patched(live, body, address.served, options.validation)
         owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
         manifest, warnings = owned.manifest, (*self._deprecation(address), *read.warnings, *owned.warnings)
         with warned(warnings):
             check_preconditions(manifest, live, address, patch=True)
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
-    def _read_patched(self, patched: Json, body: Body, served: Served, options: WriteOptions) -> Known:
-        """What a patch has made of an object, as its kind knows it, and what to warn of."""
-        twice = () if options.validation == "Ignore" or body.media == JSON_PATCH else twice_given(body)
-        return known_after_patch(patched, served, options.validation, _sent(body, patched), twice)
-
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         declared = declaration_in(body)
         live = self._live(address)
-        if live is None and address.subresource:
+        if live is None and address.subresource and not strategy_of(address.served).creates_on_update:
             raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
@@ -320,15 +311,15 @@ class Api:
     ) -> Answer:
         """Keep a changed object, unless nothing has changed or nothing keeps it any more."""
         served = address.served
-        if settled(live, new) == live:
+        new = settled(live, new)
+        if new == live and is_kept_as(self._entry(address), live, served):
             return Answer(200, _encoded(live), warnings)
         if options.dry_run:
             return Answer(200, _encoded(as_kept(new, served)), warnings)
         if may_go(new):
-            self.store.remove(served.collection, address.key, to_store(live, served))
+            self.store.remove(served.collection, address.key, to_store(live, served).manifest)
             return Answer(200, _encoded(new), warnings)
-        entry = self.store.put(served.collection, address.key, to_store(new, served))
-        return Answer(200, shown(entry, served), warnings)
+        return Answer(200, shown(self._put(new, served, address.key), served), warnings)
 
     # -- scaling ------------------------------------------------------------------------------------------
 
@@ -364,7 +355,7 @@ class Api:
             return self._apply_scale(address, declaration_in(body).config, live, options)
         kind = scales.kind()
         before = scales.scale_to_change(live, address.served)
-        read = self._read_patched(_patched(before, body, kind), body, kind, options)
+        read = patched(before, body, kind, options.validation)
         scale = placed(read.manifest, address, named=True)
         before, scale = (defaulted(each, kind.schema) for each in (before, scale))
         now = self.clock.now()
@@ -374,10 +365,12 @@ class Api:
 
     def _apply_scale(self, address: Address, config: Json, live: Json, options: WriteOptions) -> Answer:
         served, kind, now = address.served, scales.kind(), self.clock.now()
-        if served.custom:
-            raise scales.not_applicable()
         before = defaulted(scales.scale_to_change(live, served), kind.schema)
+        if served.custom:
+            scales.check_applicable(before, config)
         new = applied(before, config, scales.target(), manager=options.manager, force=options.force, now=now)
+        if served.custom:
+            scales.check_unchanged(before, new, config)
         scale = placed(known(new, kind, "Ignore").manifest, address, named=True)
         return self._rescale(defaulted(scale, kind.schema), live, address, options, ())
 
@@ -414,19 +407,18 @@ class Api:
             case Removed():
                 if options.dry_run:
                     return True, _encoded(result.object)
-                last = to_store(live, served)
+                last = to_store(live, served).manifest
                 return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Ended():
                 if options.dry_run:
                     return True, _encoded(result.object)
-                last = to_store(result.object, served)
+                last = to_store(result.object, served).manifest
                 self.store.put(served.collection, address.key, last)
                 return True, shown(self.store.remove(served.collection, address.key, last), served)
             case Marked():
                 if options.dry_run:
                     return False, _encoded(result.object)
-                entry = self.store.put(served.collection, address.key, to_store(result.object, served))
-                return False, shown(entry, served)
+                return False, shown(self._put(result.object, served, address.key), served)
             case Untouched():
                 return False, _encoded(result.object)
 
@@ -486,38 +478,6 @@ def _success(address: Address, live: Json) -> Json:
         "status": "Success",
         "details": {name: text for name, text in details.items() if text},
     }
-
-
-def _check_patch_type(media: str, served: Served) -> None:
-    known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
-    if media not in known and not served.custom:
-        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-    if media not in known:
-        raise unsupported_media(*known)
-
-
-def _patched(live: Json, body: Body, served: Served) -> Json:
-    try:
-        patch = value_of(body)
-    except BadJson as exc:
-        raise bad_request(f"error decoding patch: {exc}") from exc
-    match body.media:
-        case "application/json-patch+json":
-            result = json_patch(live, patch)
-        case "application/merge-patch+json":
-            result = merge_patch(live, patch)
-        case _:
-            result = strategic_patch(live, patch, served.schema)
-    if not isinstance(result, dict):
-        raise not_an_object(result)
-    return result
-
-
-def _sent(body: Body, patched: Json) -> str:
-    """What refusals of a patch show: strategic patches as they came, others as what they made."""
-    if body.media == STRATEGIC_PATCH:
-        return gotext.plain(value_of(body))
-    return gotext.to_json(patched)
 
 
 def _object_in(body: Body) -> Json:

@@ -16,7 +16,7 @@ from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
-from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.gotext import quoted
 from trimtab.kube.merging.patch import not_a_map
 from trimtab.kube.refusals import Cause, Refused, bad_request
 from trimtab.kube.schemas.decoding import unreadable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 NO_KIND = "couldn't get version/kind; json parse error: "
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
-_HEAD = (
+HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -108,7 +108,7 @@ def manifest_in(body: Body, address: Address) -> Json:
         raise _unrecognized(body, served.kind, told) from exc
     if not isinstance(value, dict):
         if value is not None:
-            told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
+            told = f"json: cannot unmarshal {json_word(value)} into Go value of type {HEAD}"
             raise _unrecognized(body, served.kind, f"{NO_KIND}{told}")
         value = {}
     if told := bad_head(value):
@@ -160,11 +160,14 @@ def bad_head(value: Json) -> str:
     """What is wrong with the `kind` and `apiVersion` of an object, if anything."""
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name), str | None):
-            return f"json: cannot unmarshal {_word(value[name])} into Go struct field .{name} of type string"
+            return (
+                f"json: cannot unmarshal {json_word(value[name])} into Go struct field .{name} of type string"
+            )
     return ""
 
 
-def _word(value: Any) -> str:
+def json_word(value: Any) -> str:
+    """What Go calls a JSON value."""
     return _TYPES.get(type(value), "object")
 
 
@@ -200,8 +203,15 @@ def _another_kind(value: Json, kind: str, version: str, served: Served) -> Refus
     if known and (group, kind) == (served.group, served.kind):
         told = f"the API version in the data ({version}) does not match the expected API version"
         return bad_request(f"{told} ({served.api_version})")
-    why = no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
+    why = not_of_the_kind(value, kind, version, served)
     return bad_request(f"{kind} in version {quoted(number)} cannot be handled as a {served.kind}: {why}")
+
+
+def not_of_the_kind(value: Json, kind: str, version: str, served: Served) -> str:
+    """Why an object of another kind cannot be taken for one of this kind."""
+    group, _, number = version.rpartition("/")
+    model = built_in().models.get((group, number, kind))
+    return no_such_kind(kind, version) if model is None else _unlike(value, model, kind, number, served)
 
 
 def _unlike(value: Json, model: str, kind: str, number: str, served: Served) -> str:
@@ -297,7 +307,7 @@ class Known(Struct, frozen=True):
 
 def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] = ()) -> Known:
     """The object as the server can read it; refused if it cannot, or if it was to be read strictly."""
-    if problem := _unreadable(manifest, served):
+    if problem := unreadable_as(manifest, served):
         raise bad_request(problem)
     kept = pruned(manifest, served.schema)
     problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
@@ -306,50 +316,14 @@ def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] 
     return Known(kept.manifest, problems)
 
 
-def known_after_patch(
-    manifest: Json, served: Served, validation: str, sent: str, twice: Sequence[str] = ()
-) -> Known:
-    """The same for the result of a patch, which is refused in other words."""
-    _check_type(manifest, served, sent)
-    if problem := _unreadable(manifest, served):
-        raise _bad_patch(sent, problem.partition(": ")[2])
-    kept = pruned(manifest, served.schema)
-    problems = () if validation == "Ignore" else (*map(duplicate_field, twice), *kept.warnings)
-    if problems and validation == "Strict":
-        raise _bad_patch(sent, f"strict decoding error: {', '.join(problems)}")
-    return Known(kept.manifest, problems)
-
-
-def _check_type(manifest: Json, served: Served, sent: str) -> None:
-    if told := bad_head(manifest):
-        raise _bad_patch(sent, f"couldn't get version/kind; json parse error: {told}")
-    kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
-    if (kind, version) == (served.kind, served.api_version):
-        return
-    if version != served.api_version and served.custom:
-        told = f"the API version in the data ({version}) does not match the expected API version"
-        raise bad_request(f"{told} ({served.api_version})")
-    raise _bad_patch(sent, no_such_kind(kind, version))
-
-
-def not_an_object(value: Any) -> Refused:
-    """The refusal of a patch that leaves something else than an object."""
-    told = f"json: cannot unmarshal {_word(value)} into Go value of type {_HEAD}"
-    return _bad_patch(to_json(value), f"couldn't get version/kind; json parse error: {told}")
-
-
-def _bad_patch(sent: str, why: str) -> Refused:
-    cause = Cause(reason="FieldValueInvalid", message=f"Invalid value: {quoted(sent)}: {why}", field="patch")
-    return invalid("", "", "", [cause])
-
-
-def _unreadable(manifest: Json, served: Served) -> str | None:
+def unreadable_as(manifest: Json, served: Served) -> str | None:
+    """Why an object cannot be read as one of its kind, if so."""
     if not served.custom:
         return unreadable(manifest, served.schema)
     metadata = manifest.get("metadata") or {}
     if not isinstance(metadata, dict):
         who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
-        return f"{who}: json: cannot unmarshal {_word(metadata)} into Go value of type v1.ObjectMeta"
+        return f"{who}: json: cannot unmarshal {json_word(metadata)} into Go value of type v1.ObjectMeta"
     named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
     return unreadable(named, built_in().type(OBJECT_META))
 

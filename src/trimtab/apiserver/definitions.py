@@ -130,7 +130,7 @@ def version_rank(name: str) -> tuple[int, int, int, str]:
 def first_status(definition: Json) -> Json:
     """A definition as it is kept first: nothing is accepted yet."""
     versions = definition["spec"].get("versions") or ()
-    stored = [each.get("name", "") for each in versions if each.get("storage")]
+    stored = [each.get("name", "") for each in versions if each.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**definition, "status": status}
 

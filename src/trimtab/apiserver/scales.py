@@ -7,7 +7,7 @@ of the one has those of the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,9 +17,10 @@ from trimtab.apiserver.catalog import ScalePaths, Served, field
 from trimtab.apiserver.refusing import conflict, invalid
 from trimtab.apiserver.strategies import target_of
 from trimtab.kube import gotext
-from trimtab.kube.merging.apply import Target
+from trimtab.kube.merging.apply import Target, check_type
 from trimtab.kube.merging.fields import FieldSet, Path, path
 from trimtab.kube.merging.managers import Entry, lines_of, owners_of
+from trimtab.kube.merging.typed import same
 from trimtab.kube.refusals import Cause, Refused, bad_request, internal_error
 from trimtab.kube.selectors import label_selector
 
@@ -28,6 +29,7 @@ SPEC = ScalePaths(wanted=".spec.replicas", seen=".status.replicas", selector=".s
 REPLICAS = path("spec", "replicas")
 UNSET = -(1 << 31)  # stands for replicas that a custom resource does not say
 LARGEST = (1 << 31) - 1
+NO_CONVERSION = "request to convert CR to an invalid group/version: autoscaling/v1"
 
 
 @cache
@@ -58,7 +60,7 @@ def scale_of(manifest: Mapping[str, Any], served: Served) -> Json:
     """The Scale of an object."""
     paths = served.scale or SPEC
     if served.custom:
-        check_numbers(manifest, paths)
+        _check_readable(manifest, paths)
         if field(manifest, paths.wanted) is None:
             raise _without_replicas(paths.wanted)
     return _scale(manifest, served, field(manifest, paths.wanted))
@@ -89,32 +91,12 @@ def _scale(manifest: Mapping[str, Any], served: Served, wanted: int | None) -> J
     }
 
 
-def check_numbers(manifest: Mapping[str, Any], paths: ScalePaths) -> None:
-    """Refuse to read a scale where something else than numbers stands."""
-    for each in (paths.wanted, paths.seen):
-        if told := not_a_number(manifest, each):
-            raise internal_error(told)
-
-
-def not_a_number(manifest: Mapping[str, Any], where: str) -> str:
-    """Why a path leads to no number, if it leads to something else."""
-    value: Any = manifest
-    names = where.strip(".").split(".")
-    for count, name in enumerate(names, 1):
-        if value is None:
-            return ""
-        if not isinstance(value, dict):
-            return _accessor_error(names[:count], value, "map[string]interface{}")
-        if name not in value:
-            return ""
-        value = value[name]
-    fits = isinstance(value, int) and not isinstance(value, bool)
-    return "" if fits else _accessor_error(names, value, "int64")
-
-
-def _accessor_error(names: list[str], value: Any, wanted: str) -> str:
-    found = f"{gotext.plain(value)} is of the type {gotext.type_name(value)}"
-    return f".{'.'.join(names)} accessor error: {found}, expected {wanted}"
+def _check_readable(manifest: Mapping[str, Any], paths: ScalePaths) -> None:
+    """Refuse to read a scale where something else stands than what it is made of."""
+    wanted = {paths.wanted: int, paths.seen: int, **({paths.selector: str} if paths.selector else {})}
+    for where, kind in wanted.items():
+        if problem := _nested(manifest, where, kind)[1]:
+            raise internal_error(problem)
 
 
 def _without_replicas(where: str) -> Refused:
@@ -130,6 +112,57 @@ def _selector(selector: Any) -> str:
         return selector or ""
     plain = not {"matchLabels", "matchExpressions"} & selector.keys()
     return str(label_selector({"matchLabels": selector} if plain else selector))
+
+
+# -- what is wrong with a custom resource -----------------------------------------------------------------
+
+
+def causes(manifest: Mapping[str, Any], paths: ScalePaths, *, status_only: bool = False) -> Iterator[Cause]:
+    """What is wrong with the fields of a custom resource that its scale is made of."""
+    if not status_only:
+        yield from _replica_causes(manifest, paths.wanted)
+    yield from _replica_causes(manifest, paths.seen)
+    if paths.selector:
+        value, problem = _nested(manifest, paths.selector, str)
+        if problem:
+            yield _cause(paths.selector, gotext.quoted(value or ""), problem)
+
+
+def _replica_causes(manifest: Mapping[str, Any], where: str) -> Iterator[Cause]:
+    value, problem = _nested(manifest, where, int)
+    number = value or 0
+    if not problem and number < 0:
+        problem = "should be a non-negative integer"
+    elif not problem and number > LARGEST:
+        problem = f"should be less than or equal to {LARGEST}"
+    if problem:
+        yield _cause(where, str(number), problem)
+
+
+def _cause(where: str, shown: str, problem: str) -> Cause:
+    return Cause(reason="FieldValueInvalid", message=f"Invalid value: {shown}: {problem}", field=where)
+
+
+def _nested(manifest: Mapping[str, Any], where: str, wanted: type) -> tuple[Any, str]:
+    """What stands at a path, or why the server cannot see it; nothing there is no problem."""
+    value: Any = manifest
+    names = where.removeprefix(".").split(".")
+    for depth, name in enumerate(names, 1):
+        if value is None:
+            return None, ""
+        if not isinstance(value, dict):
+            return None, _unseen(names[:depth], value, "map[string]interface{}")
+        if name not in value:
+            return None, ""
+        value = value[name]
+    if type(value) is not wanted:
+        return None, _unseen(names, value, {int: "int64", str: "string"}[wanted])
+    return value, ""
+
+
+def _unseen(names: list[str], value: Any, wanted: str) -> str:
+    found = f"{gotext.plain(value)} is of the type {gotext.type_name(value)}, expected {wanted}"
+    return f".{'.'.join(names)} accessor error: {found}"
 
 
 # -- from a scale to the object ---------------------------------------------------------------------------
@@ -219,11 +252,21 @@ def _carried(entry: Entry, served: Served) -> Entry:
 # -- refusing ---------------------------------------------------------------------------------------------
 
 
-def not_applicable() -> Refused:
-    """The scale of a custom resource cannot be applied: so it is on the API server."""
-    where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
-    why = "request to convert CR to an invalid group/version: autoscaling/v1"
-    return internal_error(f"failed to create manager for existing fields: {where}: {why}")
+def check_applicable(scale: Json, config: Json) -> None:
+    """Refuse to apply to the scale of a custom resource whose replicas nobody has: so it is on the server."""
+    check_type(config, target())
+    if not scale["metadata"].get("managedFields"):
+        where = "failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version"
+        raise internal_error(f"failed to create manager for existing fields: {where}: {NO_CONVERSION}")
+
+
+def check_unchanged(before: Json, after: Json, config: Json) -> None:
+    """Refuse to change the scale of a custom resource by an apply, which can only share it."""
+    if any(not same(before.get(part), after.get(part)) for part in ("spec", "status")):
+        metadata = config.get("metadata") or {}
+        name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        where = f"failed to convert new object ({name}; autoscaling/v1, Kind=Scale) to proper version"
+        raise internal_error(f"{where}: {NO_CONVERSION}")
 
 
 def unreadable() -> Refused:

@@ -7,6 +7,7 @@ from typing import Any
 
 from trimtab.apiserver.api import Api
 from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.requests import Address
 from trimtab.apiserver.writing import new_object
 
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
@@ -54,7 +55,7 @@ def _plant(api: Api, served: Served, manifest: dict[str, Any]) -> None:
     typed = {"apiVersion": served.api_version, "kind": served.kind, **manifest}
     new = new_object(
         typed,
-        served,
+        Address(served=served),
         manager=MANAGER,
         versions=api.catalog.versions(served.group),
         uid=str(uuid.uuid4()),

@@ -28,9 +28,9 @@ CLUSTER = ("clusterIP", "clusterIPs", *FAMILY)
 class Taken(Exception):
     """Something that was asked for cannot be had."""
 
-    def __init__(self, cause: Cause) -> None:
-        super().__init__(cause.message)
-        self.cause = cause
+    def __init__(self, *causes: Cause) -> None:
+        super().__init__(causes[0].message)
+        self.causes = causes
 
 
 def allocated(service: Json, store: Store, live: Json | None = None) -> Json:
@@ -44,6 +44,14 @@ def allocated(service: Json, store: Store, live: Json | None = None) -> Json:
     if _wants_ports(spec):
         spec = _with_ports(spec, taken)
     return {**service, "spec": _with_health_port(spec, taken)}
+
+
+def left_alone(service: Json) -> Json:
+    """A Service that is made through its status, where nothing is given: it must bring its addresses."""
+    spec = service["spec"]
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        raise Taken(Cause(reason="FieldValueRequired", message="Required value", field="spec.clusterIPs"))
+    return service
 
 
 def _wants_ports(spec: Json) -> bool:
@@ -107,15 +115,36 @@ def _with_address(spec: Json, taken: set[str]) -> Json:
     if address and address != "None":
         _check_address(address, taken)
     address = address or _free_address(taken)
-    both = address == "None" and not spec.get("selector")
-    families = ["IPv4", "IPv6"] if both else ["IPv4"]
     return {
         **spec,
         "clusterIP": address,
         "clusterIPs": spec.get("clusterIPs") or [address],
-        "ipFamilies": spec.get("ipFamilies") or families,
-        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or ("RequireDualStack" if both else "SingleStack"),
+        **_families(spec, open_to_all=address == "None" and not spec.get("selector")),
     }
+
+
+def _families(spec: Json, *, open_to_all: bool) -> Json:
+    """The families of addresses; the cluster has IPv4 alone, which binds whoever gets an address from it."""
+    policy = spec.get("ipFamilyPolicy") or ("RequireDualStack" if open_to_all else "SingleStack")
+    families = spec.get("ipFamilies") or ["IPv4"]
+    if open_to_all:
+        if len(families) == 1 and policy != "SingleStack":
+            families = [*families, "IPv6" if families == ["IPv4"] else "IPv4"]
+        return {"ipFamilies": families, "ipFamilyPolicy": policy}
+    causes = []
+    if policy == "RequireDualStack":
+        why = "this cluster is not configured for dual-stack services"
+        causes.append(_cause("spec.ipFamilyPolicy", policy, why))
+    for number, family in enumerate(families):
+        if family != "IPv4":
+            causes.append(_cause(f"spec.ipFamilies[{number}]", family, "not configured on this cluster"))
+    if causes:
+        raise Taken(*causes)
+    return {"ipFamilies": families, "ipFamilyPolicy": policy}
+
+
+def _cause(field: str, value: str, why: str) -> Cause:
+    return Cause(reason="FieldValueInvalid", message=f"Invalid value: {shown(value)}: {why}", field=field)
 
 
 def _free_address(taken: set[str]) -> str:

@@ -39,6 +39,7 @@ class Entry(Struct, frozen=True, gc=False):
     api_version: str
     body: bytes
     labels: Mapping[str, str] | None
+    written: bytes | None = None  # how it was written, where it is not read so
 
     def decoded(self) -> dict[str, Any]:
         """The object, without `kind` and `apiVersion`."""
@@ -160,11 +161,17 @@ class Store:
 
     # -- writing ------------------------------------------------------------------------------------------
 
-    def put(self, collection: Collection, key: str, manifest: Mapping[str, Any]) -> Entry:
-        """Keep this state of an object, under the next version."""
+    def put(
+        self,
+        collection: Collection,
+        key: str,
+        manifest: Mapping[str, Any],
+        written: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Keep this state of an object, under the next version; `written` if it was written otherwise."""
         shelf = self._shelf(collection)
         before = shelf.entries.get(key)
-        entry = self._next(key, manifest)
+        entry = self._next(key, manifest, written)
         if before is None:
             insort(shelf.keys, key)
         shelf.entries[key] = entry
@@ -184,13 +191,14 @@ class Store:
     def _shelf(self, collection: Collection) -> _Shelf:
         return self._shelves.setdefault(collection, _Shelf())
 
-    def _next(self, key: str, manifest: Mapping[str, Any]) -> Entry:
+    def _next(self, key: str, manifest: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> Entry:
         revision = self.revision + 1
         metadata = {**manifest["metadata"], "resourceVersion": str(revision)}
         body = {**manifest, "metadata": metadata}
         api_version = body.pop("apiVersion")
         del body["kind"]
-        entry = Entry(key, revision, api_version, msgspec.json.encode(body), metadata.get("labels"))
+        original = msgspec.json.encode(written) if written is not None else None
+        entry = Entry(key, revision, api_version, msgspec.json.encode(body), metadata.get("labels"), original)
         self.revision = revision
         return entry
 

@@ -99,6 +99,7 @@ def target_of(served: Served, subresource: str, versions: frozenset[str] | None 
         reset=_reset(served, subresource),
         blank=served.blank,
         served=versions,
+        versions=served.schemas if served.custom else None,
     )
 
 
@@ -144,7 +145,24 @@ def through_status(new: Json, live: Json, served: Served) -> Json:
     metadata = {name: value for name, value in new["metadata"].items() if name not in kept}
     metadata |= {name: live["metadata"][name] for name in kept if name in live["metadata"]}
     changed = {name: value for name, value in new.items() if name != "spec"}
+    if (served.group, served.kind) == ("", "Pod"):
+        changed["status"] = _backfilled(new.get("status") or {}, live.get("status") or {})
     return {**changed, "metadata": metadata, **({"spec": live["spec"]} if "spec" in live else {})}
+
+
+def _backfilled(status: Json, before: Json) -> Json:
+    """A Pod's status with what kubelets forget to repeat."""
+    kept: Json = {name: before[name] for name in ("qosClass", "observedGeneration") if name in before}
+    earlier: dict[str, list[int]] = {}
+    for each in before.get("conditions") or ():
+        earlier.setdefault(each["type"], []).append(each.get("observedGeneration") or 0)
+    conditions = []
+    for each in status.get("conditions") or ():
+        seen = earlier.get(each["type"]) or [0]
+        known = seen.pop(0)
+        lacks = not each.get("observedGeneration") and known
+        conditions.append({**each, "observedGeneration": known} if lacks else each)
+    return {**kept, **status, **({"conditions": conditions} if conditions else {})}
 
 
 def _managed(metadata: Json) -> Json:

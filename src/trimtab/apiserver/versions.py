@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.store import Entry
@@ -53,14 +54,48 @@ def shown_in_list(entry: Entry, served: Served) -> bytes:
 
 def manifest_of(entry: Entry, served: Served) -> Json:
     """The object, decoded, in the version that is asked for."""
-    kept = {"apiVersion": entry.api_version, "kind": served.kind, **entry.decoded()}
-    return converted(_read(kept, served) if _is_dated(entry, served) else kept, served.api_version, served)
+    if _is_dated(entry, served):
+        kept = _read(_written(entry, served), served)
+    else:
+        kept = {"apiVersion": entry.api_version, "kind": served.kind, **entry.decoded()}
+    return converted(kept, served.api_version, served)
 
 
-def to_store(manifest: Json, served: Served) -> Json:
-    """The object as it is kept: in the version for that, and as it will be read."""
+class Kept(Struct, frozen=True):
+    """An object in the version in which it is kept: as it will be read, and as it is written if otherwise."""
+
+    manifest: Json
+    written: Json | None = None
+
+
+def to_store(manifest: Json, served: Served) -> Kept:
+    """The object as it is kept."""
     kept = converted(manifest, served.stored_as, served)
-    return _read(kept, served) if served.custom else kept
+    if not served.custom:
+        return Kept(kept)
+    read = _read(kept, served)
+    return Kept(read) if read == kept else Kept(read, kept)
+
+
+def is_kept_as(entry: Entry, live: Json, served: Served) -> bool:
+    """Whether an object is kept in the form in which it is read: if not, any write brings it into that."""
+    if entry.written is None:
+        return True
+    now, before = converted(live, served.stored_as, served), _written(entry, served)
+    return _without_version(now) == _without_version(before)
+
+
+def _without_version(manifest: Json) -> Json:
+    metadata = {name: value for name, value in manifest["metadata"].items() if name != "resourceVersion"}
+    return {**manifest, "metadata": metadata}
+
+
+def _written(entry: Entry, served: Served) -> Json:
+    """An object as it was written."""
+    if entry.written is None:
+        return {"apiVersion": entry.api_version, "kind": served.kind, **entry.decoded()}
+    manifest: Json = msgspec.json.decode(entry.written)
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(entry.revision)}}
 
 
 def converted(manifest: Json, api_version: str, served: Served) -> Json:
@@ -78,7 +113,9 @@ def converted(manifest: Json, api_version: str, served: Served) -> Json:
 
 def as_kept(manifest: Json, served: Served) -> Json:
     """The object as it would be shown once it is kept."""
-    return converted(to_store(manifest, served), served.api_version, served) if served.custom else manifest
+    if not served.custom:
+        return manifest
+    return converted(to_store(manifest, served).manifest, served.api_version, served)
 
 
 def _is_dated(entry: Entry, served: Served) -> bool:

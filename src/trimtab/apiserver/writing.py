@@ -33,12 +33,19 @@ SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 
 
 def new_object(
-    manifest: Json, served: Served, *, manager: str | None, versions: frozenset[str], uid: str, now: datetime
+    manifest: Json,
+    address: Address,
+    *,
+    manager: str | None,
+    versions: frozenset[str],
+    uid: str,
+    now: datetime,
 ) -> Json:
     """A created object; without a manager the owners that it names are kept (it was applied)."""
+    served = address.served
     whole = with_counter(_completed(manifest, served, manager), None)
     if manager is not None:
-        target = target_of(served, "", versions)
+        target = target_of(served, address.subresource, versions)
         whole = {**whole, "metadata": unclaimed(whole["metadata"])}
         whole = with_first_owners(whole, target, manager=manager, now=now)
     return created(
@@ -65,7 +72,7 @@ def changed_object(
     new = with_counter(_completed(_identified(manifest, live), served, manager), live)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
-        new = _with_stated_owners(new, manifest)
+        new = new if served.custom else _with_stated_owners(new, manifest)
         new = with_owners(live, new, target, manager=manager, now=now)
     new = _identified(new, live)
     if address.subresource == "status":
@@ -73,18 +80,21 @@ def changed_object(
     return _counted(through_main(new, live, address), live, served)
 
 
-def _with_stated_owners(new: Json, manifest: Json) -> Json:
-    """The object with an empty list of owners where the request has one: that is a wish, not nothing."""
-    if manifest["metadata"].get("managedFields") != []:
-        return new
-    return {**new, "metadata": {**new["metadata"], "managedFields": []}}
-
-
 def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     """The object with its defaults; what is applied to a custom resource keeps its nulls."""
     if served.custom and manager is None:
         return filled(manifest, served.schema)
     return defaulted(manifest, served.schema)
+
+
+def _with_stated_owners(new: Json, manifest: Json) -> Json:
+    """The object with an empty list of owners where the request has one: that is a wish, not nothing.
+
+    Only of a custom resource it is read as nothing.
+    """
+    if manifest["metadata"].get("managedFields") != []:
+        return new
+    return {**new, "metadata": {**new["metadata"], "managedFields": []}}
 
 
 def _identified(manifest: Json, live: Json) -> Json:

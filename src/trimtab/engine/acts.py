@@ -6,6 +6,7 @@ part of the operation's state in `results`.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
@@ -92,11 +93,17 @@ def _plain(found: Live) -> str:
     return found.digest.hex()
 
 
+def _always(_: ResourceKey) -> bool:
+    return True
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """The world as progress is told of it: the cache, what the server said itself, and what others want."""
 
     live: Callable[[ResourceKey], Live | None]
     sightings: Mapping[ResourceKey, Sighting] = {}
+    #: whether an object that the cache does not show is not there
+    knows: Callable[[ResourceKey], bool] = _always
     #: names what an object holds as plans name it
     content: Callable[[Live], str] = _plain
     asks: Asks = Asks()
@@ -118,9 +125,21 @@ class Next(Struct, frozen=True, kw_only=True):
     completes: Wave | None = None
 
 
+class Awaited(enum.Enum):
+    """What kind of thing an operation waits for."""
+
+    HOOKS = "completion of hook"
+    HEALTH = "healthy state of"
+    DELETION = "deletion of"
+    CONSENT = "consent to delete"
+    KINDS = "the server to serve the kind of"
+    ANSWER = "the server to say whether there is"
+
+
 class Wait(Struct, frozen=True, kw_only=True):
     """Nothing can be done before one of these objects changes, or that time comes."""
 
+    on: Awaited
     what: str
     keys: frozenset[ResourceKey] = frozenset()
     until: datetime | None = None

@@ -48,10 +48,6 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     served_within: timedelta = timedelta(seconds=10)
 
 
-class _Unknown(TrimtabError):
-    """The kind of an object is not known."""
-
-
 class Performer:
     """Performs the acts of one operation."""
 
@@ -298,7 +294,7 @@ class Performer:
         found = self._kinds.resource(step.api_version, step.key.kind)
         if found is None:
             problem = self._kinds.problem(step.api_version, step.key.kind)
-            raise _Unknown(str(step.key), problem)
+            raise Missing(str(step.key), problem)
         return found
 
     def _wrote(self, act: Apply | CreateNamespace | RunHook, written: Written, message: str) -> Outcome:

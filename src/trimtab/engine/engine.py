@@ -44,7 +44,7 @@ from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLa
 from trimtab.engine.operate import Control
 from trimtab.engine.operating import Operator
 from trimtab.engine.operations import Operation, OperationState
-from trimtab.engine.policy import Refresh, declared_digest
+from trimtab.engine.policy import Refresh
 from trimtab.engine.reconciling import Reconciler, Wiring
 from trimtab.engine.rooms import Room, Rooms, RoomState, watch_clusters
 from trimtab.engine.steps import SyncPlan
@@ -305,7 +305,8 @@ class Engine:
 
     async def terminate(self, unit_id: str) -> OperationState:
         """End the unit's operation, and wait until it has ended."""
-        self._control(unit_id).terminate()
+        if not await self._operator.terminate(self.unit(unit_id).id):
+            raise NothingUnderWay(f"unit {unit_id}", "no operation is under way", "Start one")
         return await self.wait_for_sync(unit_id)
 
     def approve_deletions(self, unit_id: str) -> None:
@@ -334,6 +335,11 @@ class Engine:
         waiter = self._reconciler.waiting(unit_id)
         self.request_refresh(unit_id, level)
         return await waiter
+
+    @property
+    def is_running(self) -> bool:
+        """Whether `run` has begun."""
+        return self._pools is not None
 
     def in_hand(self) -> tuple[WorkSnapshot[str], WorkSnapshot[str]]:
         """What the two pools have in hand: which units wait, for what, since when and until when."""
@@ -388,9 +394,7 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
-        if before is None or (
-            before.policy != stored.policy or declared_digest(before) != declared_digest(stored)
-        ):
+        if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
     def _forget(self, unit_id: str) -> None:
@@ -559,10 +563,12 @@ class _Readings:
     def queues(self) -> Iterable[QueueFigures]:
         """The pools of processors."""
         names = ("app_reconciliation_queue", "app_operation_processing_queue")
+        if not self._engine.is_running:
+            return []
         return [
             QueueFigures(
                 name=name,
-                waiting=len(found.in_state(*_WAITING)),
+                waiting=len(found.in_state(*_WAITING)) + found.left_out,
                 running=len(found.in_state(WorkState.RUNNING)),
                 held=len(found.in_state(*_HELD)),
             )
@@ -580,6 +586,11 @@ def _figures(room: Room) -> ClusterFigures:
         kinds=facts.kinds if facts else 0,
         age=facts.age.total_seconds() if facts and facts.age is not None else -1,
     )
+
+
+def _wanted(unit: SyncUnit) -> tuple[object, ...]:
+    """What somebody wants of a unit; a change of it has the unit looked at."""
+    return unit.source, unit.destination, unit.policy
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

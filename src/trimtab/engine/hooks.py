@@ -17,6 +17,7 @@ from trimtab.engine.operations import StepPhase, SyncPhase
 _T = TypeVar("_T", bound=enum.Enum)
 _NATIVE = ("trimtab.dev/hook", "argocd.argoproj.io/hook")
 _HELM = "helm.sh/hook"
+_MARKS = frozenset({*_NATIVE, _HELM})
 _POLICIES = (
     "trimtab.dev/hook-delete-policy",
     "argocd.argoproj.io/hook-delete-policy",
@@ -82,6 +83,8 @@ def hook_types(annotations: Mapping[str, str]) -> tuple[HookType, ...]:
 
 def role_of(annotations: Mapping[str, str]) -> Role:
     """What an object with these annotations is to a sync."""
+    if _MARKS.isdisjoint(annotations):
+        return Role.RESOURCE
     types = hook_types(annotations)
     if types:
         return Role.IGNORED if types == (HookType.SKIP,) else Role.HOOK

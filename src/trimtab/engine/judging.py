@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from trimtab.engine.acts import Facts
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.hooks import phase_from
-from trimtab.engine.live import Live
+from trimtab.engine.live import Change, Live
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.steps import Expected, Prune, RunHook, Step
 from trimtab.resources.keys import ResourceKey
@@ -57,8 +57,11 @@ def _is_same(found: Live, result: StepResult) -> bool:
 
 def is_newer(version: str, than: str) -> bool:
     """Whether one resource version is as new as another; where they are no numbers nobody can tell."""
+    if version == than:
+        return True
     if version.isdigit() and than.isdigit():
-        return int(version) >= int(than)
+        # Numbers without leading zeros: the longer one is larger.
+        return (len(version), version) >= (len(than), than)
     return True
 
 
@@ -104,6 +107,28 @@ def look_due(result: StepResult, facts: Facts, now: datetime) -> datetime | None
     return last + min(max(last - wrote, _FIRST_LOOK), _LONGEST_LOOK)
 
 
+def standing(key: ResourceKey, facts: Facts) -> Live | None:
+    """What stands under a name: by the cache where it knows, else by the server's own word."""
+    cached = facts.live(key)
+    if cached is not None or facts.knows(key):
+        return cached
+    sighting = facts.sightings.get(key)
+    return sighting.live if sighting else None
+
+
+def question_due(key: ResourceKey, facts: Facts, now: datetime, *, again: bool) -> datetime | None:
+    """When the server should be asked what stands under a name; None if that is known.
+
+    Whoever waits for it to change has to ask `again`, where the cache does not tell.
+    """
+    if facts.live(key) is not None or facts.knows(key):
+        return None
+    sighting = facts.sightings.get(key)
+    if sighting is None:
+        return now
+    return None if sighting.known and not again else sighting.at + _FIRST_LOOK
+
+
 def is_established(result: StepResult, facts: Facts, now: datetime) -> bool:
     """Whether the kind that a definition defines can be used, or was waited for long enough."""
     if result.at is None or result.phase.final or now >= result.at + ESTABLISHED_WITHIN:
@@ -123,6 +148,17 @@ def is_gone(step: Prune, facts: Facts) -> bool:
 def _stands(key: ResourceKey, uid: str, facts: Facts) -> bool:
     found = facts.live(key)
     return found is not None and found.uid == uid
+
+
+def matters(change: Change) -> bool:
+    """Whether a change can mean that a step is over; reports of progress in between cannot."""
+    before, after = change.before, change.after
+    if before is None or after is None:
+        return True
+    if before.uid != after.uid or before.deleting != after.deleting:
+        return True
+    old, new = before.health, after.health
+    return (old.status if old else None) is not (new.status if new else None)
 
 
 def moved(step: Step, found: Live | None, *, exact: bool, digest: str) -> str:

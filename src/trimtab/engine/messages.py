@@ -6,12 +6,17 @@ import re
 
 from trimtab.errors import TrimtabError
 
-_LONGEST = 1000
-#: what writers put before the server's own words: the file they read, the patch they sent
-_FILE = re.compile(r'error when (?:creating|patching|applying|replacing|retrieving)[^"]{0,80}"[^"]*":\s*')
-_PATCH = re.compile(r"(?:applying )?patch:?\s*\{.*?\}\s*(?:to:|$)", re.DOTALL)
-_FROM = re.compile(r'to:\s*Resource: "[^"]*",.*?for: "[^"]*":\s*', re.DOTALL)
-_DUMP = re.compile(r"(?:map\[[^\[\]]*\]|&?[\w.]+\{[^{}]*\}|\{\"[^{}]*\})")
+_LONGEST, _MOST_READ = 1000, 1 << 15
+_GAP = "…"
+#: where a dump begins: a map of Go, or the braces of JSON and of Go's values with the type before them
+_OPENING = re.compile(r"map\[|[&*]?[\w.]*\{")
+_BRACKETS = re.compile(r"[\[\]{}]")
+_GAPS = re.compile(rf"{_GAP}(?:\w{{0,20}} ?{_GAP})+")
+#: what writers put before the server's own words: the patch they sent to what, the file they read
+_PATCH = re.compile(
+    rf'error when applying patch:\s*{_GAP}?\s*to:[^"]*"[^"]*"[^"]*(?:"[^"]*"[^"]*)?for: "[^"]*":\s*'
+)
+_FILE = re.compile(r'error when \w+ "[^"]*":\s*')
 
 
 def told(error: TrimtabError) -> str:
@@ -22,9 +27,28 @@ def told(error: TrimtabError) -> str:
 
 def clean(text: str) -> str:
     """A text without file names, patches and dumps of maps, on one line and not too long."""
-    for noise in (_FILE, _PATCH, _FROM):
+    text = _GAPS.sub(_GAP, _without_dumps(text[:_MOST_READ]))
+    for noise in (_PATCH, _FILE):
         text = noise.sub("", text)
-    while (shorter := _DUMP.sub("…", text)) != text:
-        text = shorter
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}{_GAP}"
+
+
+def _without_dumps(text: str) -> str:
+    kept: list[str] = []
+    place = 0
+    while (opening := _OPENING.search(text, place)) is not None:
+        end = _end_of(text, opening.end())
+        kept += [text[place : opening.start()], _GAP]
+        place = end
+    return "".join([*kept, text[place:]])
+
+
+def _end_of(text: str, place: int) -> int:
+    """Where the bracket that was opened before this place is closed again; the end if it never is."""
+    depth = 1
+    for bracket in _BRACKETS.finditer(text, place):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth == 0:
+            return bracket.end()
+    return len(text)

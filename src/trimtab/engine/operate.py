@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.acts import (
     Act,
     Asks,
+    Awaited,
     Done,
     Facts,
     Failed,
@@ -31,12 +33,13 @@ from trimtab.engine.acts import (
 )
 from trimtab.engine.apply import Performer, WriteSettings
 from trimtab.engine.cache.records import Judge
+from trimtab.engine.judging import matters
 from trimtab.engine.kinds import Kinds
 from trimtab.engine.live import Change, Live, LiveView
 from trimtab.engine.operations import OperationPhase, OperationState
 from trimtab.engine.plan import is_multi_step
 from trimtab.engine.progress import progress
-from trimtab.engine.results import closed, folded, next_attempt
+from trimtab.engine.results import closed, crucial, folded, next_attempt
 from trimtab.engine.steps import Apply, CreateNamespace, RunHook, SyncPlan
 from trimtab.engine.sums import content_name
 from trimtab.errors import TrimtabError
@@ -47,6 +50,10 @@ from trimtab.resources.secrets import StandIns
 from trimtab.tasks import plain_group
 from trimtab.tasks.clock import Clock
 
+#: from so many steps on, a decision is made only after so many seconds per step
+_LARGE, _PATIENCE = 100, 0.000_05
+#: while an operation waits, how it goes is recorded so often at most, in seconds
+_RECORD_EVERY = 5.0
 Record = Callable[[OperationState], Awaitable[None]]
 Replan = Callable[[OperationState], Awaitable[SyncPlan]]
 AfterWave = Callable[[Wave], Awaitable[None]]
@@ -108,56 +115,87 @@ async def operate(
     With `replan` a failed attempt is followed by the next one, after its wait and on a new plan; without it
     the state comes back with the time of the next attempt, and whoever called may call again.
     """
-    run = _Run(cluster, live, clock, discovery, judge, settings or WriteSettings())
-    run.record, run.after_wave, run.told = record, after_wave, told
-    run.control = control or Control()
-    run.content = lambda found: content_name(found.key, found.digest, stand_ins)
+    means = _Means(
+        cluster=cluster,
+        live=live,
+        clock=clock,
+        discovery=discovery,
+        judge=judge,
+        settings=settings or WriteSettings(),
+        content=lambda found: content_name(found.key, found.digest, stand_ins),
+        record=record,
+        control=control or Control(),
+        after_wave=after_wave,
+        told=told,
+    )
+    run = _Run(means)
     ending = live.subscribe(run.hear)
-    run.control.listen(run.news.set)
+    means.control.listen(run.news.set)
     try:
-        state = await run.until_attempt(state)
-        while not state.phase.final:
-            state = await run.attempt(plan, state)
-            if state.phase.final or replan is None:
-                break
+        return await _attempts(run, plan, state, replan)
+    finally:
+        means.control.listen(None)
+        ending()
+
+
+async def _attempts(
+    run: _Run, plan: SyncPlan, state: OperationState, replan: Replan | None
+) -> OperationState:
+    """Attempt it until it is over, or as often as there is a plan for."""
+    while not state.phase.final:
+        if state.retry_at is not None:
             state = await run.until_attempt(state)
-            if not state.phase.final:
+            if state.phase.final:
+                break
+            if replan is not None:
                 plan = await replan(state)
                 state = replace(state, revision=plan.revision)
-        return state
-    finally:
-        run.control.listen(None)
-        ending()
+        state = await run.attempt(plan, state)
+        if replan is None:
+            break
+    return state
+
+
+class _Means(Struct, frozen=True, kw_only=True):
+    """What an operation is carried out with, and whom it asks and tells."""
+
+    cluster: Cluster
+    live: LiveView
+    clock: Clock
+    discovery: Discovery
+    judge: Judge
+    settings: WriteSettings
+    content: Callable[[Live], str]
+    record: Record
+    control: Control
+    after_wave: AfterWave | None
+    told: Callable[[Iterable[Outcome]], None] | None
+
+    def performer(self, plan: SyncPlan, kinds: Kinds) -> Performer:
+        """Who performs the acts of a plan."""
+        watched = is_multi_step(plan.steps) or any(
+            isinstance(step, RunHook) or (isinstance(step, Apply) and step.defines) for step in plan.steps
+        )
+        return Performer(
+            self.cluster, kinds, self.clock, self.judge, self.settings, exact=plan.exact, watched=watched
+        )
 
 
 class _Run:
     """One operation under way: what was heard, seen and recorded so far."""
 
-    record: Record
-    control: Control
-    after_wave: AfterWave | None
-    told: Callable[[Iterable[Outcome]], None] | None
-    content: Callable[[Live], str]
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        live: LiveView,
-        clock: Clock,
-        discovery: Discovery,
-        judge: Judge,
-        settings: WriteSettings,
-    ) -> None:
-        self.cluster, self.live, self.clock = cluster, live, clock
-        self.discovery, self.judge, self.settings = discovery, judge, settings
+    def __init__(self, means: _Means) -> None:
+        self.means, self.clock = means, means.clock
         self.news = asyncio.Event()
         self.planned: frozenset[ResourceKey] = frozenset()
         self.sightings: dict[ResourceKey, Sighting] = {}
         self.recorded: OperationState | None = None
+        self.recorded_at = 0.0
+        self.waits_on: Awaited | None = None
 
     def hear(self, change: Change) -> None:
         """Wake up for changes of planned objects that can matter."""
-        if change.key in self.planned and _matters(change):
+        if change.key in self.planned and matters(change):
             self.news.set()
 
     # -- one attempt -------------------------------------------------------------------------------------
@@ -166,15 +204,17 @@ class _Run:
         """Carry the plan out once."""
         self.planned = frozenset(step.key for step in plan.steps)
         self.sightings.clear()
-        kinds = Kinds(self.cluster, self.clock, self.discovery, plan.steps)
-        watched = is_multi_step(plan.steps) or any(isinstance(step, RunHook) for step in plan.steps)
-        performer = Performer(
-            self.cluster, kinds, self.clock, self.judge, self.settings, exact=plan.exact, watched=watched
-        )
+        means = self.means
+        kinds = Kinds(means.cluster, self.clock, means.discovery, plan.steps)
+        performer = means.performer(plan, kinds)
         while True:
             self.news.clear()
             facts = Facts(
-                live=self.live.get, sightings=self.sightings, asks=self.control.asks, content=self.content
+                live=means.live.get,
+                sightings=self.sightings,
+                asks=means.control.asks,
+                content=means.content,
+                knows=lambda key: means.live.knows(key.group, key.kind, key.namespace),
             )
             decided = progress(plan, state, facts, self.clock.now())
             state = decided.state
@@ -182,8 +222,9 @@ class _Run:
                 case Next() as move:
                     state = await self._act(plan, state, move, performer, kinds)
                 case Wait() as move:
-                    await self._record(state)
+                    await self._record_wait(state, move.on)
                     await self._rest(move.until)
+                    await self._gather_news(len(plan.steps))
                 case Done() | Failed() as end:
                     state = closed(state, end, self.clock.now())
                     await self._record(state)
@@ -194,13 +235,15 @@ class _Run:
     async def _act(
         self, plan: SyncPlan, state: OperationState, move: Next, performer: Performer, kinds: Kinds
     ) -> OperationState:
+        if not all(isinstance(act, Look) for act in move.acts):
+            self.waits_on = None
         if self._must_record(state):
             await self._record(state)
         await kinds.learn(step_of(act) for act in move.acts)
         outcomes = await self._perform(move.acts, performer)
         self._remember(outcomes)
-        if self.told is not None:
-            self.told(outcomes)
+        if self.means.told is not None:
+            self.means.told(outcomes)
         state = folded(state, outcomes, dry_run=plan.dry_run)
         return state if move.completes is None else await self._tell_wave(state, move.completes)
 
@@ -215,7 +258,7 @@ class _Run:
                 outcomes.append(outcome)
 
         async with plain_group() as group:
-            for _ in range(min(self.settings.concurrency, len(acts))):
+            for _ in range(min(self.means.settings.concurrency, len(acts))):
                 group.create_task(work())
         return outcomes
 
@@ -234,10 +277,10 @@ class _Run:
                     pass
 
     async def _tell_wave(self, state: OperationState, wave: Wave) -> OperationState:
-        if self.after_wave is None:
+        if self.means.after_wave is None:
             return state
         try:
-            await self.after_wave(wave)
+            await self.means.after_wave(wave)
         except TrimtabError as error:
             return replace(
                 state,
@@ -251,19 +294,19 @@ class _Run:
 
     def _must_record(self, state: OperationState) -> bool:
         """Whether the state says something that the next process must know before anything is done."""
-        known = self.recorded
-        return known is None or (state.begun, state.hooks, state.phase, state.rehearsed, state.plan) != (
-            known.begun,
-            known.hooks,
-            known.phase,
-            known.rehearsed,
-            known.plan,
-        )
+        return self.recorded is None or crucial(state) != crucial(self.recorded)
+
+    async def _record_wait(self, state: OperationState, on: Awaited) -> None:
+        """Record a wait when it begins, and how it goes from time to time: not every object by itself."""
+        now = self.clock.monotonic()
+        if on is not self.waits_on or self._must_record(state) or now >= self.recorded_at + _RECORD_EVERY:
+            self.waits_on = on
+            await self._record(state)
 
     async def _record(self, state: OperationState) -> None:
         if state != self.recorded:
-            await self.record(state)
-            self.recorded = state
+            await self.means.record(state)
+            self.recorded, self.recorded_at = state, self.clock.monotonic()
 
     # -- waiting -----------------------------------------------------------------------------------------
 
@@ -277,17 +320,20 @@ class _Run:
             await self.news.wait()
             alarm.cancel()
 
+    async def _gather_news(self, steps: int) -> None:
+        """Let the news of a large plan gather for a moment: deciding costs what the plan is long."""
+        if steps >= _LARGE:
+            await self.clock.sleep(steps * _PATIENCE)
+
     async def _ring(self, until: datetime) -> None:
         await self.clock.sleep((until - self.clock.now()).total_seconds())
         self.news.set()
 
     async def until_attempt(self, state: OperationState) -> OperationState:
         """Wait for the time of the next attempt, unless somebody ends the operation before."""
-        if state.retry_at is None:
-            return state
-        while self.clock.now() < state.retry_at:
+        while state.retry_at is not None and self.clock.now() < state.retry_at:
             self.news.clear()
-            asks = self.control.asks
+            asks = self.means.control.asks
             if asks.terminate or (asks.newer and asks.newer != state.revision):
                 state = _given_up(state, asks, self.clock.now())
                 await self._record(state)
@@ -310,14 +356,3 @@ def _given_up(state: OperationState, asks: Asks, now: datetime) -> OperationStat
         finished_at=now,
         superseded_by=newer,
     )
-
-
-def _matters(change: Change) -> bool:
-    """Whether a change can mean that something is over; reports of progress in between cannot."""
-    before, after = change.before, change.after
-    if before is None or after is None:
-        return True
-    if before.uid != after.uid or before.deleting != after.deleting:
-        return True
-    old, new = before.health, after.health
-    return (old.status if old else None) is not (new.status if new else None)

@@ -22,13 +22,14 @@ from trimtab.engine.events import (
     OperationEnded,
     OperationPlanned,
     OperationRetried,
+    OperationVetoed,
     OperationWaits,
     StepDone,
 )
 from trimtab.engine.ledger import Ledger
 from trimtab.engine.looking import Sight
 from trimtab.engine.operate import Control
-from trimtab.engine.operations import OperationState, StepStatus
+from trimtab.engine.operations import OperationPhase, OperationState, StepStatus
 from trimtab.engine.policy import history_after, source_digest
 from trimtab.engine.rooms import Rooms
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
@@ -81,6 +82,30 @@ class Operator:
         """The way to an operation that is under way here."""
         voyage = self._under_way.get(unit_id)
         return voyage.control if voyage else None
+
+    async def terminate(self, unit_id: str) -> bool:
+        """Have the unit's operation ended; False if it has none. One that has not begun is over at once."""
+        voyage, unit = self._under_way.get(unit_id), self._ledger.get(unit_id)
+        if voyage is not None:
+            voyage.control.terminate()
+            return True
+        if unit is None or unit.operation is None:
+            return False
+        state = unit.status.operation_state or self._syncer.begin(unit.operation)
+        if state.begun or state.hooks or state.results:
+            ending = replace(state, phase=OperationPhase.TERMINATING, message="the operation was terminated")
+            await self._record(unit_id, ending, _Voyage())
+            return True
+        ended = replace(
+            state,
+            phase=OperationPhase.FAILED,
+            message="the operation was terminated before it began",
+            finished_at=self._clock.now(),
+            retry_at=None,
+        )
+        await self._record(unit_id, ended, _Voyage())
+        await self._close(unit_id, ended)
+        return True
 
     def abandon(self, unit_id: str) -> None:
         """Stop at once, because the unit is gone."""
@@ -146,6 +171,9 @@ class Operator:
             record=record,
             on_planned=planned,
             on_outcomes=lambda outcomes: self._tell_steps(unit.id, outcomes),
+            on_vetoed=lambda reason: self._events.publish(
+                OperationVetoed(at=self._clock.now(), unit=unit.id, reason=reason)
+            ),
         )
 
     async def _note_plan(self, unit: SyncUnit, sight: Sight, plan: SyncPlan) -> None:

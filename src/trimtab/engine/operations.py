@@ -41,6 +41,9 @@ class SyncPhase(enum.Enum):
     POST_SYNC = "PostSync"
     SYNC_FAIL = "SyncFail"
 
+    # Results are looked up by it all the time, and there is only one of each.
+    __hash__ = object.__hash__
+
 
 class Strategy(enum.Enum):
     """Whether hooks take part."""

@@ -8,13 +8,14 @@ Hooks are read in `hooks`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 from trimtab.kube.cluster import Propagation
 
 _OPTIONS = ("trimtab.dev/sync-options", "argocd.argoproj.io/sync-options")
+_OPTION_NAMES = frozenset(_OPTIONS)
 _WAVES = ("trimtab.dev/sync-wave", "argocd.argoproj.io/sync-wave", "helm.sh/hook-weight")
 
 
@@ -89,15 +90,17 @@ def option_list(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for part in text.split(",") if (word := part.strip())))
 
 
-def value_of(words: Iterable[str], key: str) -> str | None:
+def value_of(words: Collection[str], key: str) -> str | None:
     """What an option is set to: the first `key=` wins, and a bare key says nothing."""
+    if not words:
+        return None
     prefix = f"{key}="
     return next((word.removeprefix(prefix) for word in words if word.startswith(prefix)), None)
 
 
 def object_options(annotations: Mapping[str, str]) -> ObjectOptions:
     """The options that an object carries."""
-    if not annotations:
+    if _OPTION_NAMES.isdisjoint(annotations):
         return _NONE
     words = [word for name in _OPTIONS for word in option_list(annotations.get(name, ""))]
     return ObjectOptions(tuple(dict.fromkeys(words))) if words else _NONE

@@ -7,7 +7,7 @@ out is decided in `progress` and done in `operate`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -111,7 +111,9 @@ class _Planner:
         self.touched = {*earlier.begun, *(each.key for each in earlier.results)} if earlier else set()
 
     def plan(self) -> SyncPlan:
-        steps = self._in_order([*self._applies(), *self._prunes(), *self._hook_steps()])
+        applies = list(self._applies())
+        hooks = self._hook_steps({step.key for step in applies})
+        steps = self._in_order([*applies, *self._prunes(), *hooks])
         steps = (*self._namespace_steps(steps), *steps)
         request, refused = self.request, tuple(self.refused)
         render = render_digest(request.rows, request.hooks, request.stand_ins)
@@ -260,11 +262,15 @@ class _Planner:
 
     # -- hooks -------------------------------------------------------------------------------------------
 
-    def _hook_steps(self) -> Iterator[RunHook]:
+    def _hook_steps(self, written: Collection[ResourceKey]) -> Iterator[RunHook]:
         planned: set[tuple[ResourceKey, SyncPhase]] = set()
         for desired in self.hooks:
             for step in self._hook(desired):
-                if (step.key, step.phase) not in planned:
+                if step.phase is SyncPhase.SYNC and step.key in written:
+                    self._refuse(
+                        step.key, "it is both a hook and an ordinary object", "Give one another name."
+                    )
+                elif (step.key, step.phase) not in planned:
                     planned.add((step.key, step.phase))
                     yield step
 

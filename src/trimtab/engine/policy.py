@@ -244,10 +244,13 @@ def declared_digest(unit: SyncUnit) -> str:
     return digest(to_builtins((unit.source, unit.destination, *parts)))
 
 
-def refresh_due(unit: SyncUnit, now: datetime, interval: timedelta) -> Refresh | None:
-    """Whether a unit has to be looked at although nobody asked; an interval of 0 switches repeats off."""
+def refresh_due(unit: SyncUnit, declared: str, now: datetime, interval: timedelta) -> Refresh | None:
+    """Whether a unit has to be looked at although nobody asked; an interval of 0 switches repeats off.
+
+    `declared` is its `declared_digest`.
+    """
     status = unit.status
-    if status.reconciled_at is None or status.declared != declared_digest(unit):
+    if status.reconciled_at is None or status.declared != declared:
         return Refresh.USUAL
     if interval and now - status.reconciled_at >= interval:
         return Refresh.USUAL

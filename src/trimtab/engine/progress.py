@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.acts import (
     Act,
+    Awaited,
     Clear,
     Discard,
     Done,
@@ -31,7 +32,16 @@ from trimtab.engine.acts import (
     Wave,
 )
 from trimtab.engine.hooks import DeletePolicy
-from trimtab.engine.judging import ESTABLISHED_WITHIN, is_established, is_gone, judged, look_due, moved
+from trimtab.engine.judging import (
+    ESTABLISHED_WITHIN,
+    is_established,
+    is_gone,
+    judged,
+    look_due,
+    moved,
+    question_due,
+    standing,
+)
 from trimtab.engine.live import Live
 from trimtab.engine.operations import (
     HookRun,
@@ -64,6 +74,7 @@ class _Turn:
         self.plan, self.state, self.facts, self.now = plan, state, facts, now
         self.results = {(each.key, each.sync_phase): each for each in state.results}
         self.runs = {(each.key, each.sync_phase): each for each in state.hooks}
+        self.recorded = frozenset(self.runs)
         self.begun = set(state.begun)
         self.fresh: list[StepResult] = []
         main = [step for step in plan.steps if step.phase is not SyncPhase.SYNC_FAIL]
@@ -73,16 +84,26 @@ class _Turn:
     def state_after(self, move: Move) -> OperationState:
         """The state with all that was found out."""
         state = with_results(self.state, self.fresh) if self.fresh else self.state
-        waits = isinstance(move, Wait)
-        since = (state.waiting_since or self.now) if waits else None
+        message, since = self._waiting_words(move)
         return replace(
             state,
             plan=state.plan or self.plan.digest,
             hooks=tuple(self.runs.values()),
             begun=tuple(sorted(self.begun)) if len(self.begun) > len(state.begun) else state.begun,
-            message=move.what if isinstance(move, Wait) else state.message,
+            message=message,
             waiting_since=since,
         )
+
+    def _waiting_words(self, move: Move) -> tuple[str, datetime | None]:
+        """What is waited for and since when; asking the server in between does not end the wait."""
+        state = self.state
+        match move:
+            case Wait(what=what):
+                return what, (state.waiting_since if state.message == what else None) or self.now
+            case Next(acts=acts) if all(isinstance(act, Look) for act in acts):
+                return state.message, state.waiting_since
+            case _:
+                return state.message, None
 
     def move(self) -> Move:
         """What follows."""
@@ -149,7 +170,11 @@ class _Turn:
         return [found for step in steps if (found := self._result(step)) and found.phase.bad]
 
     def _heed(self) -> None:
-        """Terminate when asked to, or when the time is over."""
+        """Keep a consent that was given, and terminate when asked to, or when the time is over."""
+        approved, operation = self.facts.asks.approved_at, self.state.operation
+        if approved is not None and approved != operation.deletions_approved_at:
+            asked = replace(operation, deletions_approved_at=approved)
+            self.state = replace(self.state, operation=asked)
         if self.state.phase is not OperationPhase.RUNNING:
             return
         deadline = self._deadline()
@@ -190,7 +215,7 @@ class _Turn:
     def _advance(self, group: list[Step], *, last: bool) -> Move | None:
         """What the first wave that is not over needs; None if this one is over, or has failed."""
         pending = self._pending(group)
-        failed_prune = any(isinstance(step, Prune) for step in group if self._bad((step,)))
+        failed_prune = any(isinstance(step, Prune) and self._bad((step,)) for step in group)
         if pending and not failed_prune:
             move = self._begin_or_go_on(pending, last=last)
             if move is not None:
@@ -201,13 +226,17 @@ class _Turn:
         held = [step for step in pending if isinstance(step, Prune) and step.hold and not step.skip]
         if held and not self._is_approved():
             return self._wait_for_consent(held)
+        move = self._look_for(pending, again=False)
+        if move is not None:
+            return move
         self._begin(pending)
         wave = Wave(phase=pending[0].phase, wave=pending[0].wave, final=last)
         acts = [step for step in pending if isinstance(step, Prune) and not self._settled(step)]
         writes = [step for step in pending if not isinstance(step, Prune)]
         if acts:
             return Next(acts=tuple(acts), completes=None if writes else wave)
-        return self._write(writes, wave)
+        refused = self._bad(step for step in pending if isinstance(step, Prune))
+        return None if refused else self._write(writes, wave)
 
     def _write(self, writes: Sequence[Step], wave: Wave) -> Move | None:
         move = self._clear(step for step in writes if isinstance(step, RunHook))
@@ -227,16 +256,14 @@ class _Turn:
         running = self._running(group)
         hooks = [step for step in running if isinstance(step, RunHook)]
         if hooks:
-            return self._watch(hooks, "completion of hook", "hooks")
+            return self._watch(hooks, Awaited.HOOKS)
         if last and not any(isinstance(step, RunHook) for step in group):
             return None
         if running:
-            return self._superseded("its objects became healthy") or self._watch(
-                running, "healthy state of", "objects"
-            )
+            return self._superseded("its objects became healthy") or self._watch(running, Awaited.HEALTH)
         going = [step for step in group if isinstance(step, Prune) and self._is_going(step)]
         if going and not last:
-            return self._waiting(going, "deletion of", "objects")
+            return self._waiting(going, Awaited.DELETION)
         return None
 
     def _is_going(self, step: Prune) -> bool:
@@ -266,9 +293,7 @@ class _Turn:
 
     def _rehearsals(self, steps: Iterable[Step]) -> tuple[Rehearse, ...]:
         return tuple(
-            Rehearse(step)
-            for step in steps
-            if isinstance(step, CreateNamespace) or (isinstance(step, Apply | RunHook) and step.rehearsable)
+            Rehearse(step) for step in steps if not isinstance(step, Prune) and _is_rehearsable(step)
         )
 
     def _try_out(self) -> Move:
@@ -279,7 +304,7 @@ class _Turn:
             if isinstance(step, Prune):
                 gone = StepStatus.PRUNE_SKIPPED if step.skip else StepStatus.PRUNED
                 self._learn_at_once(step, gone, step.skip or "pruned (dry run)")
-            elif all(each.step is not step for each in tried):
+            elif not _is_rehearsable(step):
                 self._learn_at_once(step, StepStatus.SYNCED, "not tried (dry run)")
         if tried:
             return Next(acts=tried)
@@ -297,13 +322,13 @@ class _Turn:
             if not isinstance(step, RunHook):
                 self.begun.add(step.key)
             elif (step.key, step.phase) not in self.runs:
-                found = self.facts.live(step.key)
+                found = standing(step.key, self.facts)
                 run = HookRun(key=step.key, sync_phase=step.phase, replaces=found.uid if found else "")
                 self.runs[(step.key, step.phase)] = run
 
     def _settled(self, step: Step) -> bool:
         """Whether nothing has to be done for a step after all; its result is noted."""
-        found = self.facts.live(step.key)
+        found = standing(step.key, self.facts)
         if isinstance(step, Prune):
             if step.skip:
                 self._learn_at_once(step, StepStatus.PRUNE_SKIPPED, step.skip)
@@ -323,11 +348,18 @@ class _Turn:
 
     def _is_own_hook(self, step: RunHook, found: Live | None) -> bool:
         """Whether a hook was made before a restart: its run is recorded, and no older one stands there."""
-        recorded = any((run.key, run.sync_phase) == (step.key, step.phase) for run in self.state.hooks)
-        if not recorded or found is None or found.uid == self._run_of(step).replaces:
+        if (
+            (step.key, step.phase) not in self.recorded
+            or found is None
+            or found.uid == self._run_of(step).replaces
+        ):
             return False
-        made = result_of(step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again")
-        self._learn(replace(made, uid=found.uid, resource_version=found.resource_version, at=self.now))
+        found_again = result_of(
+            step, status=StepStatus.SYNCED, phase=StepPhase.RUNNING, message="found again"
+        )
+        made = replace(found_again, uid=found.uid, resource_version=found.resource_version, at=self.now)
+        # It may have ended meanwhile, and nobody will tell of that again.
+        self._learn(judged(step, made, self.facts))
         return True
 
     def _clear(self, hooks: Iterable[RunHook]) -> Move | None:
@@ -335,7 +367,7 @@ class _Turn:
         acts: list[Act] = []
         going: list[Step] = []
         for step in hooks:
-            run, found = self._run_of(step), self.facts.live(step.key)
+            run, found = self._run_of(step), standing(step.key, self.facts)
             if not run.replaces or found is None or found.uid != run.replaces:
                 continue
             deletes = DeletePolicy.BEFORE_HOOK_CREATION in step.policies or found.deleting
@@ -345,7 +377,21 @@ class _Turn:
                 going.append(step)
         if acts:
             return Next(acts=tuple(acts))
-        return self._waiting(going, "deletion of hook", "hooks") if going else None
+        return self._look_for(going, again=True) or self._waiting(going, Awaited.DELETION) if going else None
+
+    def _look_for(self, steps: Iterable[Step], *, again: bool) -> Move | None:
+        """Ask the server what stands under the names of hooks, where the cache does not know their kind."""
+        hooks = [step for step in steps if isinstance(step, RunHook)]
+        due = [(step, question_due(step.key, self.facts, self.now, again=again)) for step in hooks]
+        unknown = [(step, at) for step, at in due if at is not None]
+        if not unknown:
+            return None
+        looks = tuple(Look(step) for step, at in unknown if at <= self.now)
+        if looks:
+            return Next(acts=looks)
+        on = Awaited.DELETION if again else Awaited.ANSWER
+        wait = self._waiting([step for step, _ in unknown], on)
+        return replace(wait, until=min(at for _, at in unknown))
 
     def _wait_for_kinds(self, batch: list[Step]) -> Move | None:
         """Wait until the definitions that this batch needs are established."""
@@ -358,7 +404,7 @@ class _Turn:
         ]
         if not unready:
             return None
-        move = self._watch(unready, "the server to serve the kind of", "definitions")
+        move = self._watch(unready, Awaited.KINDS)
         if not isinstance(move, Wait):
             return move
         starts = (found.at for step in unready if (found := self._result(step)) and found.at)
@@ -370,15 +416,16 @@ class _Turn:
         return result is None or is_established(result, self.facts, self.now)
 
     def _is_approved(self) -> bool:
-        times = (self.state.operation.deletions_approved_at, self.facts.asks.approved_at)
-        return any(at is not None and at >= self.state.started_at for at in times)
+        at = self.state.operation.deletions_approved_at
+        return at is not None and at >= self.state.started_at
 
     def _wait_for_consent(self, held: Sequence[Prune]) -> Move:
         newer = self._superseded("somebody agreed to its deletions")
         if newer is not None:
             return newer
         reasons = "; ".join(dict.fromkeys(step.hold for step in held))
-        return Wait(what=f"waiting for consent to delete {_named(held, 'objects')}: {reasons}")
+        wait = self._waiting(held, Awaited.CONSENT)
+        return replace(wait, what=f"{wait.what}: {reasons}")
 
     def _superseded(self, before: str) -> Failed | None:
         """A newer revision takes the place of one that only waits."""
@@ -428,7 +475,7 @@ class _Turn:
         """Let running hooks end, tidy up, run the hooks for failure, and say why."""
         hooks = self._running(self._hooks())
         if hooks:
-            return self._watch(hooks, "completion of hook", "hooks")
+            return self._watch(hooks, Awaited.HOOKS)
         acts = self._tidying(self._hooks(), DeletePolicy.HOOK_FAILED)
         if acts:
             return Next(acts=acts)
@@ -437,6 +484,9 @@ class _Turn:
     def _run_on_failure(self) -> Move | None:
         pending = self._pending(self.on_failure)
         if pending:
+            move = self._look_for(pending, again=False)
+            if move is not None:
+                return move
             self._begin(pending)
             wave = Wave(phase=SyncPhase.SYNC_FAIL, wave=pending[0].wave, final=True)
             move = self._write(pending, wave)
@@ -444,7 +494,7 @@ class _Turn:
                 return move
         running = self._running(self.on_failure)
         if running:
-            return self._watch(running, "completion of hook", "hooks")
+            return self._watch(running, Awaited.HOOKS)
         ended = DeletePolicy.HOOK_FAILED if self._bad(self.on_failure) else DeletePolicy.HOOK_SUCCEEDED
         acts = self._tidying(self.on_failure, ended)
         return Next(acts=acts) if acts else None
@@ -478,7 +528,7 @@ class _Turn:
             return None
         if result is None:
             # It may have been made without our having heard the answer.
-            found = self.facts.live(step.key)
+            found = standing(step.key, self.facts)
             return Discard(step, found.uid) if found is not None and found.uid != run.replaces else None
         if not result.uid:
             return None
@@ -488,7 +538,7 @@ class _Turn:
 
     # -- waiting -----------------------------------------------------------------------------------------
 
-    def _watch(self, steps: Sequence[Step], what: str, many: str) -> Move:
+    def _watch(self, steps: Sequence[Step], on: Awaited) -> Move:
         """Wait for objects to change; the server itself is asked for those that the cache does not show."""
         results = [(step, result) for step in steps if (result := self._result(step)) is not None]
         due = [(step, look_due(result, self.facts, self.now)) for step, result in results]
@@ -497,17 +547,18 @@ class _Turn:
         )
         if looks:
             return Next(acts=looks)
-        wait = self._waiting(steps, what, many)
+        wait = self._waiting(steps, on)
         return replace(wait, until=min((at for _, at in due if at), default=None))
 
-    def _waiting(self, steps: Sequence[Step], what: str, many: str) -> Wait:
-        keys = frozenset(step.key for step in steps)
-        return Wait(what=f"waiting for {what} {_named(steps, many)}", keys=keys)
+    def _waiting(self, steps: Sequence[Step], on: Awaited) -> Wait:
+        more = len(steps) - 1
+        many = "hooks" if on is Awaited.HOOKS else "objects"
+        named = f"{steps[0].key}{f' and {more} more {many}' if more else ''}"
+        return Wait(on=on, what=f"waiting for {on.value} {named}", keys=frozenset(step.key for step in steps))
 
 
-def _named(steps: Sequence[Step], many: str) -> str:
-    more = len(steps) - 1
-    return f"{steps[0].key}{f' and {more} more {many}' if more else ''}"
+def _is_rehearsable(step: CreateNamespace | Apply | RunHook) -> bool:
+    return isinstance(step, CreateNamespace) or step.rehearsable
 
 
 def _group_of(step: Step) -> tuple[SyncPhase, int]:

@@ -41,7 +41,7 @@ from trimtab.engine.policy import (
 from trimtab.engine.rooms import Room, Rooms, RoomState
 from trimtab.engine.rows import Verdict
 from trimtab.engine.statuses import status_after, status_unknown
-from trimtab.engine.units import ConditionType, SyncUnit, UnitStatus
+from trimtab.engine.units import ConditionType, Destination, Policy, SyncUnit, UnitStatus
 from trimtab.errors import InvalidSpec, TrimtabError, Unavailable
 from trimtab.settings import EngineSettings
 from trimtab.tasks import Clock
@@ -83,6 +83,7 @@ class Reconciler:
         self._failing_since: dict[str, datetime] = {}
         self._reasons: dict[str, str] = {}
         self._unheard: dict[str, datetime] = {}
+        self._digests: dict[str, tuple[tuple[Any, Destination, Policy], str]] = {}
 
     def request(self, unit_id: str, level: Refresh) -> None:
         """Have the next look be at least so thorough."""
@@ -100,7 +101,7 @@ class Reconciler:
 
     def forget(self, unit_id: str) -> None:
         """Forget a unit that is gone."""
-        for held in (self._levels, self._failing_since, self._reasons, self._unheard):
+        for held in (self._levels, self._failing_since, self._reasons, self._unheard, self._digests):
             held.pop(unit_id, None)
         for waiter in self._waiters.pop(unit_id, []):
             waiter.cancel()
@@ -136,7 +137,7 @@ class Reconciler:
 
     async def _look(self, unit: SyncUnit, desk: Desk) -> SyncUnit:
         interval, begun = self._settings.refresh_every, self._clock.monotonic()
-        due = refresh_due(unit, self._clock.now(), interval) or Refresh.LIVE
+        due = refresh_due(unit, self._declared(unit), self._clock.now(), interval) or Refresh.LIVE
         level = max(due, self._levels.pop(unit.id, Refresh.LIVE))
         try:
             sight = await self._looker.look(unit, desk, level)
@@ -149,8 +150,18 @@ class Reconciler:
         await self._decide(looked, sight)
         return looked
 
+    def _declared(self, unit: SyncUnit) -> str:
+        """What tells apart what is wanted of a unit; computed anew only when that is another value."""
+        known = self._digests.get(unit.id)
+        wanted = (unit.source, unit.destination, unit.policy)
+        if known is not None and all(one is other for one, other in zip(known[0], wanted, strict=True)):
+            return known[1]
+        found = declared_digest(unit)
+        self._digests[unit.id] = wanted, found
+        return found
+
     async def _record(self, unit: SyncUnit, sight: Sight) -> SyncUnit:
-        now, declared = self._clock.now(), declared_digest(unit)
+        now, declared = self._clock.now(), self._declared(unit)
 
         def after(before: UnitStatus) -> UnitStatus:
             found = status_after(

@@ -130,6 +130,15 @@ def _note(runs: dict[Place, HookRun], act: Clear | Release | Discard, outcome: O
     runs[place] = replace(run, released=True, deleted=deleted, problem=outcome.problem or run.problem)
 
 
+def crucial(state: OperationState) -> tuple[object, ...]:
+    """What must be recorded before anything more is done: whoever takes over could not find it out again.
+
+    That a hook has ended is part of it: it is about to lose its finalizer, and may be deleted.
+    """
+    hooks = [(each.key, each.sync_phase, each.phase) for each in state.results if each.hook]
+    return (state.begun, state.hooks, hooks, state.phase, state.rehearsed, state.plan, state.operation)
+
+
 # -- the end ---------------------------------------------------------------------------------------------
 
 

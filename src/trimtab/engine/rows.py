@@ -76,6 +76,8 @@ class Row(Struct, frozen=True, kw_only=True):
     claimed_by: Mark | None = None
     #: why this row can be neither judged nor written
     problem: str = ""
+    #: why the server would not take the wanted object as it is; replacing the live one may do
+    refusal: str = ""
     #: whether it makes its unit out of sync; an object may say of itself that it does no harm
     taints: bool = True
 

@@ -48,6 +48,7 @@ class Journey(Struct, kw_only=True):
     #: told what the operation tries to reach, as soon as that is known
     on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
     on_outcomes: Callable[[Iterable[Outcome]], None]
+    on_vetoed: Callable[[str], None]
 
 
 class Syncer:
@@ -123,13 +124,19 @@ class Syncer:
             return await self._operate(journey, state, plan)
         except Unavailable:
             raise
-        except (TrimtabError, Vetoed) as problem:
-            phase = OperationPhase.FAILED if isinstance(problem, Vetoed) else OperationPhase.ERROR
-            ended = replace(
-                state, phase=phase, message=str(problem), finished_at=self._clock.now(), retry_at=None
-            )
-            await journey.record(ended)
-            return ended
+        except Vetoed as veto:
+            journey.on_vetoed(veto.reason)
+            return await self._end(journey, state, OperationPhase.FAILED, veto.reason)
+        except TrimtabError as error:
+            return await self._end(journey, state, OperationPhase.ERROR, str(error))
+
+    async def _end(
+        self, journey: Journey, state: OperationState, phase: OperationPhase, message: str
+    ) -> OperationState:
+        """The end of an operation that could not even be planned."""
+        ended = replace(state, phase=phase, message=message, finished_at=self._clock.now(), retry_at=None)
+        await journey.record(ended)
+        return ended
 
     async def _ready(self, journey: Journey, state: OperationState) -> tuple[OperationState, SyncPlan]:
         sight, plan = await self.plan(journey.unit, journey.desk, state)

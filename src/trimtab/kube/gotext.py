@@ -68,6 +68,21 @@ def plain(value: Any) -> str:
             return str(value)
 
 
+def as_text(value: Any) -> str:
+    """A value as `%s` prints it, which is meant for text and says so of anything else."""
+    match value:
+        case str():
+            return value
+        case None:
+            return "%!s(<nil>)"
+        case dict():
+            return "map[" + " ".join(f"{key}:{as_text(value[key])}" for key in sorted(value)) + "]"
+        case list():
+            return "[" + " ".join(map(as_text, value)) + "]"
+        case _:
+            return f"%!s({type_name(value)}={plain(value)})"
+
+
 def syntax(value: Any) -> str:
     """A value as `%#v` prints it."""
     match value:
@@ -98,14 +113,15 @@ def type_name(value: Any) -> str:
     return names[type(value)]
 
 
-def to_json(value: Any) -> str:
-    """Compact JSON as Go's encoder writes it: sorted keys, and `<`, `>`, `&` escaped."""
+def to_json(value: Any, *, as_is: bool = False) -> str:
+    """Compact JSON as Go's encoder writes it: `<`, `>`, `&` escaped, keys sorted or else as they are."""
     match value:
         case dict():
-            pairs = (f"{_json_string(key)}:{to_json(value[key])}" for key in sorted(value))
+            keys = value if as_is else sorted(value)
+            pairs = (f"{_json_string(key)}:{to_json(value[key], as_is=as_is)}" for key in keys)
             return "{" + ",".join(pairs) + "}"
         case list():
-            return "[" + ",".join(map(to_json, value)) + "]"
+            return "[" + ",".join(to_json(each, as_is=as_is) for each in value) + "]"
         case str():
             return _json_string(value)
         case float():

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 import msgspec
 from msgspec import Struct
 
-from trimtab.errors import TrimtabError, Unavailable
+from trimtab.errors import ClusterUnreachable, TrimtabError, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, NotFound
-from trimtab.kube.objects import KubeObject
+from trimtab.kube.objects import UNREADABLE, KubeObject
 from trimtab.tasks import Clock, plain_group, time_limit
 
 T = TypeVar("T")
@@ -242,8 +242,12 @@ class _LeaseBody(Struct, frozen=True, kw_only=True):
 
 
 def holding_in(lease: KubeObject) -> Holding:
-    """What this Lease says. Pure."""
-    spec = msgspec.json.decode(lease.raw, type=_LeaseBody).spec
+    """What this Lease says; `ClusterUnreachable` if that is not what Leases say. Pure."""
+    try:
+        spec = msgspec.json.decode(lease.raw, type=_LeaseBody).spec
+    except UNREADABLE as error:
+        reason = f"the server sent something that is no Lease: {error}"
+        raise ClusterUnreachable(f"read {lease.key}", reason) from error
     return Holding(
         holder=spec.holder_identity or "",
         acquired=spec.acquire_time or "",

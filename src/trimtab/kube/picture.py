@@ -116,16 +116,18 @@ class Listing:
 
     def page(self, page: Page) -> Iterator[News]:
         """What this page adds to the picture; a name that lives again was removed in between."""
-        self._version = page.resource_version
+        self._version, seen = page.resource_version, self._picture.seen
         for each in page.objects:
             metadata = each.metadata
             name = (metadata.namespace, metadata.name)
             self._names.add(name)
-            before = self._picture.seen.get(name)
-            if before is not None and before.uid != metadata.uid:
+            before, now = seen.get(name), Version(metadata.uid, metadata.resource_version)
+            if before == now:
+                continue
+            if before is not None and before.uid != now.uid:
                 yield Removed(namespace=name[0], name=name[1], uid=before.uid)
-            if (news := self._picture.upserted(each)) is not None:
-                yield news
+            seen[name] = now
+            yield Upserted(each)
 
     def end(self) -> Iterator[News]:
         """What was told before and is no longer there; then, that all is told."""

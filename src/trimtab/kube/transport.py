@@ -243,6 +243,8 @@ class Transport:
     async def _headers(self, request: Call) -> CIMultiDict[str]:
         headers = await self._access.headers()
         headers["Accept"] = request.accept
+        if not self._access.compression:
+            headers.update(_UNCOMPRESSED)
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         return headers

@@ -102,7 +102,7 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     #: a unit whose manifests cannot be had keeps its last verdict for this long
     error_grace: timedelta = timedelta(minutes=3)
     #: changes of live objects are gathered for this long before their unit is compared
-    settle: timedelta = timedelta(milliseconds=200)
+    settle: timedelta = timedelta(milliseconds=50)
     #: and for this long while a sync of the unit is under way
     settle_while_syncing: timedelta = timedelta(seconds=2)
     #: how long our own writes may take to be told by the cluster before a unit is judged without them
@@ -184,6 +184,13 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     remotes: tuple[str, ...] = ()
 
 
+class AppsSettings(Struct, frozen=True, kw_only=True):
+    """How the command line keeps apps."""
+
+    #: namespace of the records of apps, made when the first app is synced
+    namespace: str = "trimtab-system"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
@@ -193,3 +200,4 @@ class Settings(Struct, frozen=True, kw_only=True):
     engine: EngineSettings = EngineSettings()
     repositories: RepositoriesSettings = RepositoriesSettings()
     rendering: RenderingSettings = RenderingSettings()
+    apps: AppsSettings = AppsSettings()

@@ -11,7 +11,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from trimtab.errors import GitUnreachable, Missing, NotAllowed, SourceRefused, Throttled, TrimtabError
+from trimtab.errors import (
+    GitUnreachable,
+    Missing,
+    NotAllowed,
+    SourceRefused,
+    Throttled,
+    TrimtabError,
+    Unavailable,
+)
 from trimtab.kube.auth.redaction import presentable
 from trimtab.programs.limits import ProgramStopped
 
@@ -39,7 +47,7 @@ class Meaning(enum.Enum):
     THROTTLED = "the server asks for a pause"
     NOT_OFFERED = "the server does not give this commit"
     NO_SHALLOW = "the server gives whole histories only"
-    DAMAGED = "the mirror is damaged"
+    DAMAGED = "what the server sent, or what the mirror holds, is not sound"
     HOSTILE = "the server sent objects that are not sound"
     UNREACHABLE = "the server cannot be reached"
     GARBLED = "the server's answer breaks off or is not Git's"
@@ -133,6 +141,12 @@ def error_of(meaning: Meaning, subject: str, stderr: str, *, secrets: Iterable[s
             return RevisionMissing(subject, reason, "Name a commit that a branch or tag still holds")
         case _:
             return GitUnreachable(subject, reason, "It is tried again; look at the server and the network")
+
+
+def error_of_mirror(subject: str, stderr: str) -> TrimtabError:
+    """The error for a complaint about a mirror, in which no server has a part."""
+    reason = f"git cannot work with it ({presentable(_last_words(stderr))})"
+    return Unavailable(subject, reason, "Look at the folder of mirrors: its rights and its free space")
 
 
 def error_of_stop(stop: ProgramStopped, subject: str) -> TrimtabError:

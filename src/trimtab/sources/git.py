@@ -17,7 +17,7 @@ from trimtab.programs import Limits, ProgramStopped, find, run
 from trimtab.programs.handover import Namespaces
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.addresses import Address, address_of
-from trimtab.sources.complaints import Meaning, error_of, error_of_stop, meaning_of
+from trimtab.sources.complaints import Meaning, error_of, error_of_mirror, error_of_stop, meaning_of
 from trimtab.sources.credentials import secrets_of
 from trimtab.sources.gitsetup import TRACE, Reach, environment_of, files_of, local_files, location_in, traced
 from trimtab.sources.vault import private_folder, private_parent
@@ -29,10 +29,12 @@ _MIB = 1 << 20
 class GitComplained(Exception):
     """git ended with a complaint; `error` is what it means to people."""
 
-    def __init__(self, meaning: Meaning, error: TrimtabError) -> None:
+    def __init__(self, meaning: Meaning, error: TrimtabError, words: str = "") -> None:
         super().__init__(meaning)
         self.meaning = meaning
         self.error = error
+        #: what git said, secrets and all: never to be shown as it is
+        self.words = words
 
 
 class GitProgram(Struct, frozen=True, kw_only=True):
@@ -54,7 +56,13 @@ class GitProgram(Struct, frozen=True, kw_only=True):
             environment = environment_of(folder=str(folder), path=self.search)
             limits = self._limits(wall or self.settings.list_timeout, network=False)
             command = (f"--git-dir={mirror}", *arguments)
-            return await self._run(command, environment, limits, stdin, f"mirror {mirror.name}", ())
+            subject = f"mirror {mirror.name}"
+            try:
+                return await self._run(command, environment, limits, stdin, subject, ())
+            except GitComplained as complaint:
+                raise GitComplained(
+                    complaint.meaning, error_of_mirror(subject, complaint.words)
+                ) from complaint
 
     async def remote(
         self, mirror: Path | None, reach: Reach, *arguments: str, stdin: bytes = b"", wall: timedelta
@@ -110,7 +118,7 @@ class GitProgram(Struct, frozen=True, kw_only=True):
             return finished.stdout
         stderr = finished.stderr.decode("utf-8", "replace")
         meaning = meaning_of(stderr)
-        raise GitComplained(meaning, error_of(meaning, subject, stderr, secrets=secrets))
+        raise GitComplained(meaning, error_of(meaning, subject, stderr, secrets=secrets), stderr)
 
     def _limits(self, wall: timedelta, *, network: bool) -> Limits:
         settings = self.settings
@@ -139,12 +147,11 @@ def _redirected(asked: Address, location: str, complaint: GitComplained) -> GitC
         target = address_of(location.partition("?")[0].removesuffix(ending))
     except InvalidSpec:
         return complaint
+    reason = f"the server redirects to {target}, where nothing was asked for and no credential is sent"
+    error = SourceRefused(subject, reason, "Use that address, if it is the right one")
     if target.origin == asked.origin and target != asked:
-        return Redirected(complaint.error, target)
-    reason = f"the server redirects to {target}, and redirects to other servers are not followed"
-    return GitComplained(
-        Meaning.REDIRECT, SourceRefused(subject, reason, "Use that address, if it is the right one")
-    )
+        return Redirected(error, target)
+    return GitComplained(Meaning.REDIRECT, error)
 
 
 def _traced_location(folder: Path) -> str:

@@ -8,8 +8,8 @@ the mirror and the commit's id. Who may read a mirror was decided before; here n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 import pygit2
@@ -32,9 +32,9 @@ _KINDS: Final = {
 }
 #: names that would mean another place than the folder they stand in, or that git itself never checks out
 _BAD_NAMES: Final = frozenset({"", ".", ".."})
-
-#: called with the ids of objects that a partial mirror lacks; afterwards they are there
-Fill = Callable[[tuple[str, ...]], None]
+#: how a pointer of Git LFS begins, and the names of files that somebody would try to understand
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
+_MANIFESTS: Final = (".yaml", ".yml", ".json", ".tpl", ".jsonnet", ".libsonnet")
 
 
 class ObjectMissing(Unavailable):
@@ -44,16 +44,13 @@ class ObjectMissing(Unavailable):
 class GitTree:
     """The files of one commit of a bare repository."""
 
-    def __init__(
-        self, mirror: str | Path, commit: str, *, largest: int = LARGEST_FILE, fill: Fill | None = None
-    ) -> None:
-        """Open a commit; `fill` fetches what a partial mirror lacks."""
+    def __init__(self, mirror: str | Path, commit: str, *, largest: int = LARGEST_FILE) -> None:
+        """Open a commit; files larger than `largest` are refused."""
         if not _COMMIT.fullmatch(commit):
             raise InvalidSpec(f"commit {commit[:80]!r}", "is not a full commit id", "Give all 40 digits")
         self._objects = _opened(Path(mirror))
         self._commit = commit
         self._largest = largest
-        self._fill = fill
         self._folders: dict[str, dict[str, Entry]] = {}
         self._root = Entry(name="", kind=EntryKind.FOLDER, id=self._tree_of(commit))
 
@@ -86,17 +83,24 @@ class GitTree:
         found = self.entry(path)
         if found is None or found.kind not in {EntryKind.FILE, EntryKind.LINK}:
             raise Missing(self._subject(path), "there is no such file", "Mend the path")
-        if self._fill is not None:
-            self._fill_beside(path, found)
-        return self._object(found.id, pygit2.enums.ObjectType.BLOB, self._largest, path)
+        content = self._object(found.id, pygit2.enums.ObjectType.BLOB, self._largest, path)
+        if content.startswith(_LFS) and path.endswith(_MANIFESTS):
+            reason = "is kept in Git LFS, and only a pointer to it is in the repository"
+            raise SourceRefused(self._subject(path), reason, "Commit the file itself")
+        return content
 
-    def _fill_beside(self, path: str, found: Entry) -> None:
-        """Have all files of a folder fetched when one is missing: whoever reads one reads its neighbours."""
-        if self._fill is None or pygit2.Oid(hex=found.id) in self._objects:
-            return
-        folder = "" if "/" not in path else str(PurePosixPath(path).parent)
-        files = (entry.id for entry in self.entries(folder) if entry.kind in {EntryKind.FILE, EntryKind.LINK})
-        self._fill(tuple(sorted({each for each in files if pygit2.Oid(hex=each) not in self._objects})))
+    def missing(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """The ids of files at and below these paths that a partial mirror does not hold."""
+        entries = (entry for path in paths if (entry := self.entry(path)))
+        found = {file.id for entry in entries for file in self._files(entry)}
+        return tuple(sorted(id_ for id_ in found if pygit2.Oid(hex=id_) not in self._objects))
+
+    def _files(self, entry: Entry) -> Iterator[Entry]:
+        if entry.kind is EntryKind.FOLDER:
+            for below in self._folder(entry.id).values():
+                yield from self._files(below)
+        elif entry.kind is not EntryKind.SUBMODULE:
+            yield entry
 
     def _subject(self, path: str) -> str:
         return f"{path or 'the root'} at {self._commit[:8]}"

@@ -16,7 +16,7 @@ import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -39,14 +39,20 @@ _FETCH: Final = (
 )
 
 
+def mirror_path(root: Path, identity: str) -> Path:
+    """Where the mirror of a repository lies; its name tells nothing about the repository."""
+    name = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return root / f"{name}.git"
+
+
 class Mirror:
     """The mirror of one repository."""
 
-    def __init__(self, root: Path, identity: str, git: GitProgram, clock: Clock) -> None:
-        """Name a mirror; nothing is made before the first fetch."""
-        name = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self.path = root / f"{name}.git"
-        self._lock = root / f"{name}.lock"
+    def __init__(self, path: Path, git: GitProgram, clock: Clock, *, partial: bool = False) -> None:
+        """Name a mirror; nothing is made before the first fetch. A partial one lacks files until `fill`."""
+        self.path = path
+        self._partial = partial
+        self._lock = path.with_suffix(".lock")
         self._git = git
         self._clock = clock
 
@@ -56,9 +62,10 @@ class Mirror:
 
     async def keep(self, commit: str) -> None:
         """Note that a revision is wanted today."""
-        if not (self.path / self._today(commit)).exists():
-            async with self._held():
-                await self._git.local(self.path, "update-ref", self._today(commit), commit)
+        if not self.holds(commit) or (self.path / self._today(commit)).exists():
+            return
+        async with self._held():
+            await self._git.local(self.path, "update-ref", self._today(commit), commit)
 
     async def fetch(self, reach: Reach, chosen: Chosen) -> None:
         """Bring one revision here, unless it is here already."""
@@ -73,10 +80,23 @@ class Mirror:
                 await self._fetched(self.path, reach, chosen)
             except GitComplained as complaint:
                 if complaint.meaning not in {Meaning.DAMAGED, Meaning.GARBLED} or await self._is_sound():
-                    raise complaint.error from complaint
+                    raise
                 await self._replace(reach, chosen)
-            await self._check_size(chosen)
+            await self._check_size(chosen.commit)
             await self._tidy()
+
+    async def fill(self, reach: Reach, commit: str, paths: tuple[str, ...]) -> None:
+        """Bring the files at and below some paths of a revision into a partial mirror."""
+        missing = await asyncio.to_thread(lambda: GitTree(self.path, commit).missing(paths))
+        if not missing:
+            return
+        async with self._held():
+            ids = "".join(f"{id_}\n" for id_ in missing).encode()
+            wall = self._git.settings.fetch_timeout
+            # Else git would say that it has the commit, and the server conclude that it has all its files.
+            asking = ("-c", "fetch.negotiationAlgorithm=noop", *self._command(reach))
+            await self._git.remote(self.path, reach, *asking, stdin=ids, wall=wall)
+            await self._check_size(commit)
 
     async def mend(self, reach: Reach, chosen: Chosen) -> bool:
         """Look whether the mirror is damaged and, if so, make it anew; whether it was."""
@@ -90,12 +110,11 @@ class Mirror:
         """The only commit whose id begins so, by a look at the history; else `RevisionMissing`."""
         scratch = self.path.with_name(f"{self.path.stem}.{secrets.token_hex(4)}.history")
         try:
-            await self._init(scratch)
-            await self._fetch_history(scratch, reach)
-            listed = await self._git.local(scratch, "rev-parse", f"--disambiguate={digits}")
-            commits = [id_ for id_ in listed.decode().split() if await self._is_commit(scratch, id_)]
-        except GitComplained as complaint:
-            raise complaint.error from complaint
+            with self._told():
+                await self._init(scratch)
+                await self._fetch_history(scratch, reach)
+                listed = await self._git.local(scratch, "rev-parse", f"--disambiguate={digits}")
+                commits = [id_ for id_ in listed.decode().split() if await self._is_commit(scratch, id_)]
         finally:
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
         if len(commits) != 1:
@@ -106,10 +125,8 @@ class Mirror:
     async def changed_paths(self, before: str, after: str) -> tuple[str, ...]:
         """The files that differ between two revisions that are here."""
         command = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
-        try:
+        with self._told():
             named = await self._git.local(self.path, *command)
-        except GitComplained as complaint:
-            raise complaint.error from complaint
         return tuple(name.decode("utf-8", "backslashreplace") for name in named.split(b"\0") if name)
 
     async def _fetched(self, mirror: Path, reach: Reach, chosen: Chosen) -> None:
@@ -133,14 +150,33 @@ class Mirror:
     ) -> None:
         target = self._today(commit) if wanted == commit else _INCOMING
         refspec = f"+{wanted}:{target}{'/*' if wanted.endswith('*') else ''}\n"
-        command = (*_FETCH, *depth, "--", reach.address.url)
+        command = self._command(reach, *depth)
         wall = self._git.settings.fetch_timeout
-        await self._git.remote(mirror, reach, *command, stdin=refspec.encode(), wall=wall)
-        if wanted != commit:
+        try:
+            await self._git.remote(mirror, reach, *command, stdin=refspec.encode(), wall=wall)
+        except GitComplained as complaint:
+            raise self._too_large(mirror, reach) or complaint from complaint
+        if not (mirror / self._today(commit)).exists():
             await self._accept(mirror, reach, commit)
 
+    def _command(self, reach: Reach, *depth: str) -> tuple[str, ...]:
+        """How to fetch; only a remote with a name can be asked to leave files out."""
+        if not self._partial:
+            return (*_FETCH, *depth, "--", reach.address.url)
+        remote = ("-c", f"remote.origin.url={reach.address.url}")
+        return (*remote, *_FETCH, *depth, "--filter=blob:none", "--", "origin")
+
+    def _too_large(self, mirror: Path, reach: Reach) -> TrimtabError | None:
+        """The refusal of a pack that reached the limit; git itself only says that its child died."""
+        most = self._git.settings.largest_fetch
+        if all(left.stat().st_size < most for left in mirror.glob("objects/pack/tmp_pack_*")):
+            return None
+        reason = f"one fetch brings more than {most >> 20} MiB"
+        remedy = "Make it smaller, or raise repositories.largest_fetch"
+        return SourceRefused(f"repository {reach.address}", reason, remedy)
+
     async def _accept(self, mirror: Path, reach: Reach, commit: str) -> None:
-        """Keep a commit that came under another name; it may have moved on before it was fetched."""
+        """Keep a commit that came under another name; the name may have moved on before it was fetched."""
         try:
             await self._git.local(mirror, "update-ref", self._today(commit), commit)
         except GitComplained as complaint:
@@ -150,9 +186,9 @@ class Mirror:
 
     async def _fetch_history(self, scratch: Path, reach: Reach) -> None:
         """Fetch all commits, and nothing else where the server can leave the rest out."""
-        settings = (f"remote.origin.url={reach.address.url}", "remote.origin.promisor=true")
-        filtered = (f"-c{setting}" for setting in (*settings, "remote.origin.partialCloneFilter=tree:0"))
-        command = (*filtered, *_FETCH, "--filter=tree:0", "--", "origin")
+        remote = ("-c", f"remote.origin.url={reach.address.url}", "-c", "remote.origin.promisor=true")
+        filtered = ("-c", "remote.origin.partialCloneFilter=tree:0")
+        command = (*remote, *filtered, *_FETCH, "--filter=tree:0", "--", "origin")
         refspecs = b"+refs/heads/*:refs/heads/*\n+refs/tags/*:refs/tags/*\n"
         wall = self._git.settings.fetch_timeout
         await self._git.remote(scratch, reach, *command, stdin=refspecs, wall=wall)
@@ -174,8 +210,6 @@ class Mirror:
                 self.path.rename(broken)
             fresh.rename(self.path)
             await asyncio.to_thread(shutil.rmtree, broken, ignore_errors=True)
-        except GitComplained as complaint:
-            raise complaint.error from complaint
         finally:
             await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
 
@@ -201,20 +235,20 @@ class Mirror:
     async def _init(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = ("init", "--quiet", "--bare", "--template=", "--initial-branch=none")
-        try:
-            await self._git.local(path, *command)
-        except GitComplained as complaint:
-            raise complaint.error from complaint
+        await self._git.local(path, *command)
+        if self._partial:
+            await self._git.local(path, "config", "remote.origin.promisor", "true")
+            await self._git.local(path, "config", "remote.origin.partialCloneFilter", "blob:none")
 
-    async def _check_size(self, chosen: Chosen) -> None:
+    async def _check_size(self, commit: str) -> None:
         most = self._git.settings.largest_mirror
         size = sum(pack.stat().st_size for pack in self.path.glob("objects/pack/*"))
         if size <= most:
             return
-        await self._git.local(self.path, "update-ref", "-d", self._today(chosen.commit))
+        await self._git.local(self.path, "update-ref", "-d", self._today(commit))
         await self._repack()
         reason = f"its mirror would take more than {most >> 20} MiB"
-        raise SourceRefused(f"revision {chosen.commit[:8]}", reason, "Raise repositories.largest_mirror")
+        raise SourceRefused(f"revision {commit[:8]}", reason, "Raise repositories.largest_mirror")
 
     async def _tidy(self) -> None:
         """Let go of what nobody has wanted for long, and join packs when they are many."""
@@ -234,14 +268,25 @@ class Mirror:
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
         """Be the only one who writes here, among all processes of this machine."""
-        self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with self._told(), _opened(self._lock) as file:
             await self._locked(file, self._git.settings.fetch_timeout * 2)
             _clear_leftovers(self.path)
+            try:
+                yield
+            finally:
+                _clear_leftovers(self.path)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell complaints of git and of the machine as what they mean to people."""
+        try:
             yield
-        finally:
-            os.close(file)
+        except GitComplained as complaint:
+            raise complaint.error from complaint
+        except OSError as error:
+            reason = f"its folder cannot be used: {os.strerror(error.errno or 0)}"
+            remedy = "Look at the folder of mirrors: its rights and its free space"
+            raise Unavailable(f"mirror {self.path.name}", reason, remedy) from error
 
     async def _locked(self, file: int, patience: timedelta) -> None:
         try:
@@ -263,6 +308,16 @@ class Mirror:
 
     def _all_kept(self) -> list[Path]:
         return list(self.path.glob(f"{_KEEP}/*/*"))
+
+
+@contextmanager
+def _opened(lock: Path) -> Iterator[int]:
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def _try_lock(file: int) -> bool:

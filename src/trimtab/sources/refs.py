@@ -96,7 +96,7 @@ def target_of(text: str, *, tag_prefix: str = "") -> Target:
     """What a consumer asks for; `InvalidSpec` if nothing can have that name."""
     if text in {"", HEAD}:
         return Head()
-    if _COMMIT.fullmatch(text):
+    if _COMMIT.fullmatch(text) and text.strip("0"):
         return Commit(text)
     range_ = range_of(text) if is_range(text) else None
     if range_ is not None:
@@ -128,8 +128,10 @@ def patterns_of(targets: Iterable[Target]) -> tuple[str, ...]:
     wanted = {HEAD}
     for target in targets:
         match target:
-            case Named(name=name) if name.startswith("refs/"):
+            case Named(name=name) if name.startswith(_TAGS):
                 wanted |= {name, f"{name}{_PEELED}"}
+            case Named(name=name) if name.startswith("refs/"):
+                wanted |= {name}
             case Named(name=name):
                 wanted |= {f"{_BRANCHES}{name}", f"{_TAGS}{name}", f"{_TAGS}{name}{_PEELED}"}
             case Versions(prefix=prefix):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self
 
 from msgspec import structs
 
@@ -25,11 +25,12 @@ from trimtab.settings import RepositoriesSettings
 from trimtab.sources.addresses import Address, address_of
 from trimtab.sources.changes import Change, Concerned, Interest, Interests
 from trimtab.sources.complaints import Meaning, RevisionMissing
-from trimtab.sources.credentials import Credential, credential_for, fingerprint, trust_digest
+from trimtab.sources.credentials import Belonging, Credential, credential_for, fingerprint, trust_digest
+from trimtab.sources.flights import Flights
 from trimtab.sources.git import GitComplained, GitProgram, Redirected, found_git
 from trimtab.sources.gitsetup import Reach
 from trimtab.sources.gittree import GitTree
-from trimtab.sources.mirrors import Mirror
+from trimtab.sources.mirrors import Mirror, mirror_path
 from trimtab.sources.reaching import Gate
 from trimtab.sources.refs import (
     Absent,
@@ -58,14 +59,14 @@ from trimtab.tasks import (
 )
 from trimtab.tasks.chance import draw
 
-T = TypeVar("T")
-
 #: more refs than this are asked for all at once
 _MOST_PATTERNS: Final = 64
 _MOST_REDIRECTS: Final = 3
 #: seconds between two looks at one repository, however many webhooks come
 _HINT_GAP: Final = 5.0
 _JITTER: Final = 0.1
+#: how many new repositories come between two looks for idle ones
+_FORGET_EVERY: Final = 256
 
 #: hears of every change in how it stands with a consumer
 Tell = Callable[[str, Standing], None]
@@ -74,12 +75,17 @@ Tell = Callable[[str, Standing], None]
 class _Access:
     """One credential at one repository."""
 
-    def __init__(self, address: Address, credential: Credential) -> None:
+    def __init__(self, address: Address, credential: Credential, known: tuple[Belonging, ...]) -> None:
         self.address = address
         self.credential = credential
+        self._known = known
         #: when it last opened the repository; None if it never did, or does no longer
         self.proven_at: float | None = None
         self.error: TrimtabError | None = None
+
+    def is_for(self, address: Address) -> bool:
+        """Whether the credential may be shown at another address, too."""
+        return credential_for(address, self._known) == self.credential
 
 
 class _Follower:
@@ -102,10 +108,13 @@ class _Repository:
         self.mirror = mirror
         self.listing: Listing | None = None
         self.listed_at = float("-inf")
-        self.patterns: frozenset[str] = frozenset()
+        #: what was asked for when it was last listed; None if it was everything
+        self.patterns: frozenset[str] | None = frozenset()
         self.accesses: dict[str, _Access] = {}
         self.followers: dict[str, _Follower] = {}
         self.full_ids: dict[str, str] = {}
+        #: the last commit of a partial mirror that was filled for each set of paths
+        self.filled: set[tuple[str, tuple[str, ...]]] = set()
 
     @property
     def host(self) -> str:
@@ -137,12 +146,11 @@ class Repositories:
         self._chance = chance
         self._gate = gate or Gate(settings)
         self._namespaces = namespaces
-        self._root = Path(settings.folder).expanduser()
+        self._root = Path(settings.folder).expanduser().absolute()
         self._key = secrets.token_bytes(32)
         self._known: dict[str, _Repository] = {}
         self._of_consumer: dict[str, _Repository] = {}
         self._interests = Interests()
-        self._flights: dict[object, asyncio.Future[Any]] = {}
         self._places = asyncio.Semaphore(settings.concurrency)
         self._stack = AsyncExitStack()
         self._workers = self._look_out()
@@ -154,8 +162,9 @@ class Repositories:
             self._settings, path=self._path, folder=self._root, namespaces=self._namespaces
         )
         sweep(self._git.private, now=self._clock.now())
-        self._group = await self._stack.enter_async_context(plain_group())
-        self._looking = self._group.create_task(self._workers.work())
+        group = await self._stack.enter_async_context(plain_group())
+        self._flights = Flights(group)
+        self._looking = group.create_task(self._workers.work())
         return self
 
     async def __aexit__(
@@ -163,25 +172,37 @@ class Repositories:
     ) -> None:
         """End everything that is under way."""
         self._looking.cancel()
-        for flight in list(self._flights.values()):
-            flight.cancel()
+        self._flights.cancel()
         await self._stack.aclose()
 
-    async def fetch(self, wanted: Wanted) -> Revision:
-        """The revision that is wanted, complete in a mirror; from memory where that is fresh enough."""
+    async def fetch(self, wanted: Wanted, *, fresh: bool = False) -> Revision:
+        """The revision that is wanted, complete in a mirror.
+
+        What the remote offers is known from the last look, if that is younger than the usual interval;
+        `fresh` asks the remote in any case.
+        """
         repository, access = self._entered(wanted)
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
+        if fresh:
+            repository.listed_at = float("-inf")
         await self._opened(repository, access, target)
         return await self._brought(repository, access, target, wanted)
 
-    def follow(self, consumer: str, wanted: Wanted, *, tell: Tell) -> None:
-        """Look out for news on behalf of a consumer, who is told how it stands whenever that changes."""
+    def follow(self, consumer: str, wanted: Wanted, *, tell: Tell, in_force: Revision | None = None) -> None:
+        """Look out for news on behalf of a consumer, who is told how it stands whenever that changes.
+
+        `in_force` is what the consumer stood at before this process began: it stays in force until there is
+        something better, provided that it is still here.
+        """
         repository, access = self._entered(wanted)
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
-        before = self.standing(consumer)
+        before = self.standing(consumer).revision or self._still_here(in_force)
         self.unfollow(consumer)
+        self._known[repository.identity] = (
+            repository  # if this consumer was its last, it has just been let go
+        )
         follower = _Follower(wanted, target, access, tell)
-        follower.standing = Standing(revision=before.revision)
+        follower.standing = Standing(revision=before)
         repository.followers[consumer] = follower
         self._of_consumer[consumer] = repository
         interest = Interest(
@@ -189,6 +210,10 @@ class Repositories:
         )
         self._interests.add(repository.address.place, interest)
         self._workers.offer(repository.host, repository.identity)
+
+    def _still_here(self, revision: Revision | None) -> Revision | None:
+        whole = all(self._mirror_of(each).holds(each.commit) for each in _all_of(revision))
+        return revision if whole else None
 
     def unfollow(self, consumer: str) -> None:
         """Look out no longer."""
@@ -220,14 +245,14 @@ class Repositories:
         repository, access = self._entered(wanted)
         await self._opened(repository, access, target_of(wanted.target, tag_prefix=wanted.tag_prefix))
         reach = await self._gate.reach(access.address, access.credential)
+        repository.filled.clear()  # what was here may be what is missing now
         return await repository.mirror.mend(reach, Chosen(commit=revision.commit, ref=revision.ref))
 
     async def changed_paths(self, before: Revision, after: Revision) -> tuple[str, ...]:
         """The files that differ between two revisions of one repository."""
         if before.mirror != after.mirror:
             raise InvalidSpec("the revisions", "they belong to different repositories")
-        repository = next(each for each in self._known.values() if str(each.mirror.path) == after.mirror)
-        return await repository.mirror.changed_paths(before.commit, after.commit)
+        return await self._mirror_of(after).changed_paths(before.commit, after.commit)
 
     def snapshot(self) -> WorkSnapshot[str]:
         """Which repositories are being looked at or waited for, since when and until when."""
@@ -239,31 +264,51 @@ class Repositories:
         """The repository and the credential that a consumer means; nothing is asked or made yet."""
         address = address_of(wanted.url)
         credential = credential_for(address, wanted.credentials)
-        identity = f"{address.identity} {trust_digest(credential.trust)}".rstrip()
+        kind = "partial" if wanted.partial else ""
+        identity = f"{address.identity} {trust_digest(credential.trust)} {kind}".rstrip()
         repository = self._known.get(identity)
         if repository is None:
-            mirror = Mirror(self._root, identity, self._git, self._clock)
+            if len(self._known) % _FORGET_EVERY == 0:
+                self._forget_idle()
+            path = mirror_path(self._root, identity)
+            mirror = Mirror(path, self._git, self._clock, partial=wanted.partial)
             repository = self._known[identity] = _Repository(identity, address, mirror)
         access = repository.accesses.setdefault(
-            fingerprint(credential, self._key), _Access(address, credential)
+            fingerprint(credential, self._key), _Access(address, credential, wanted.credentials)
         )
         return repository, access
+
+    def _forget_idle(self) -> None:
+        """Forget repositories that nobody follows or has asked for lately; their mirrors stay."""
+        long_ago = self._clock.monotonic() - self._settings.access_lasts.total_seconds()
+        idle = [each for each in self._known.values() if not each.followers and each.listed_at < long_ago]
+        for repository in idle:
+            del self._known[repository.identity]
 
     async def _opened(self, repository: _Repository, access: _Access, target: Target) -> None:
         """Make sure that this credential opens the repository, and that its listing knows the target."""
         patterns = frozenset(patterns_of((target,)))
-        while not (self._is_proven(access) and self._is_listed(repository, patterns)):
-            wanted = patterns | frozenset(patterns_of(repository.targets()))
-            key = ("list", repository.identity, id(access))
-            await self._shared(key, partial(self._list, repository, access, wanted))
+        if self._is_proven(access) and self._is_listed(repository, patterns):
+            return
+        # What others asked for lately is asked for again, so that they find it, too.
+        wanted = (
+            patterns | frozenset(patterns_of(repository.targets())) | (repository.patterns or frozenset())
+        )
+        key = ("list", repository.identity, id(access), wanted)
+        await self._flights.join(key, partial(self._list, repository, access, wanted))
 
     def _is_proven(self, access: _Access) -> bool:
         lasts = self._settings.access_lasts.total_seconds()
         return access.proven_at is not None and self._clock.monotonic() - access.proven_at < lasts
 
+    def _barred(self, access: _Access) -> TrimtabError | None:
+        """Why this credential does not open the repository now; None if it does."""
+        return None if self._is_proven(access) else access.error
+
     def _is_listed(self, repository: _Repository, patterns: frozenset[str]) -> bool:
         age = self._clock.monotonic() - repository.listed_at
-        return patterns <= repository.patterns and age < self._settings.poll_every.total_seconds()
+        covered = repository.patterns is None or patterns <= repository.patterns
+        return covered and age < self._settings.poll_every.total_seconds()
 
     async def _list(self, repository: _Repository, access: _Access, patterns: frozenset[str]) -> None:
         """Ask the remote what it offers, with one credential, which is thereby proven or not."""
@@ -280,10 +325,10 @@ class Repositories:
         access.proven_at, access.error = self._clock.monotonic(), None
         repository.listing = listing_in(answer)
         repository.listed_at = self._clock.monotonic()
-        repository.patterns = patterns
+        repository.patterns = patterns if len(patterns) <= _MOST_PATTERNS else None
 
     async def _asked(self, access: _Access, patterns: frozenset[str]) -> bytes:
-        """The remote's answer; a redirect to another place on the same server is followed and remembered."""
+        """The remote's answer; a redirect on the same server, to where the credential is for, is followed."""
         wall = self._settings.list_timeout
         asked = sorted(patterns) if len(patterns) <= _MOST_PATTERNS else []
         for left in reversed(range(_MOST_REDIRECTS)):
@@ -293,7 +338,7 @@ class Repositories:
                 async with self._places:
                     return await self._git.remote(None, reach, *command, wall=wall)
             except Redirected as redirect:
-                if not left:
+                if not left or not access.is_for(redirect.target):
                     raise
                 access.address = redirect.target
         raise AssertionError("the last turn returns or raises")
@@ -307,7 +352,9 @@ class Repositories:
         chosen = await self._chosen(repository, access, target)
         reach = await self._gate.reach(access.address, access.credential)
         key = ("fetch", repository.identity, chosen.commit)
-        await self._shared(key, lambda: self._fetched(repository, reach, chosen))
+        await self._flights.join(key, lambda: self._fetched(repository, reach, chosen))
+        if wanted.partial:
+            await self._fill(repository, reach, chosen.commit, wanted.paths or ("",))
         revision = Revision(
             url=wanted.url, commit=chosen.commit, ref=chosen.ref, mirror=str(repository.mirror.path)
         )
@@ -319,6 +366,14 @@ class Repositories:
     async def _fetched(self, repository: _Repository, reach: Reach, chosen: Chosen) -> None:
         async with self._places:
             await repository.mirror.fetch(reach, chosen)
+
+    async def _fill(self, repository: _Repository, reach: Reach, commit: str, paths: tuple[str, ...]) -> None:
+        """Bring the files that a consumer of a partial mirror looks at, unless they are known to be here."""
+        if (commit, paths) in repository.filled:
+            return
+        async with self._places:
+            await repository.mirror.fill(reach, commit, tuple(path.strip("/") for path in paths))
+        repository.filled = {each for each in repository.filled if each[1] != paths} | {(commit, paths)}
 
     async def _chosen(self, repository: _Repository, access: _Access, target: Target) -> Chosen:
         found = choice(target, repository.listing or Listing(refs={}))
@@ -338,7 +393,7 @@ class Repositories:
         if known is None:
             reach = await self._gate.reach(access.address, access.credential)
             key = ("history", repository.identity, digits)
-            known = await self._shared(key, lambda: repository.mirror.full_id(reach, digits))
+            known = await self._flights.join(key, lambda: repository.mirror.full_id(reach, digits))
             repository.full_ids[digits] = known
         return known
 
@@ -386,7 +441,9 @@ class Repositories:
         repository = self._known.get(identity)
         if repository is None or not repository.followers:
             return
+        started = self._clock.monotonic()
         try:
+            await self._keep_in_force(repository)
             await self._ask_once(repository)
         except Unavailable as error:
             for consumer in list(repository.followers):
@@ -394,7 +451,16 @@ class Repositories:
             raise
         await self._advance(repository)
         pause = self._settings.poll_every.total_seconds() * (1 + _JITTER * self._chance())
-        self._workers.offer(host, identity, after=pause)
+        self._workers.offer(host, identity, after=max(0.0, started + pause - self._clock.monotonic()))
+
+    async def _keep_in_force(self, repository: _Repository) -> None:
+        """Note that revisions in force are still wanted, whatever becomes of what should replace them."""
+        in_force = {follower.standing.revision for follower in repository.followers.values()}
+        for revision in {each for whole in in_force for each in _all_of(whole)}:
+            await self._mirror_of(revision).keep(revision.commit)
+
+    def _mirror_of(self, revision: Revision) -> Mirror:
+        return Mirror(Path(revision.mirror), self._git, self._clock)
 
     async def _ask_once(self, repository: _Repository) -> None:
         """List with one credential that is known to be good, and with each that has yet to prove itself."""
@@ -414,16 +480,27 @@ class Repositories:
                 continue
 
     async def _advance(self, repository: _Repository) -> None:
-        """Bring every follower to the commit that its target means now."""
-        for consumer, follower in list(repository.followers.items()):
-            error, revision = follower.access.error, None
-            if error is None:
-                try:
-                    revision = await self._brought(
-                        repository, follower.access, follower.target, follower.wanted
-                    )
-                except TrimtabError as raised:
-                    error = raised
+        """Bring every follower to the commit that its target means now; those who want the same, together."""
+        groups: dict[object, list[str]] = {}
+        for consumer, follower in repository.followers.items():
+            wanted = follower.wanted
+            same = (wanted.url, follower.target, id(follower.access), wanted.submodules, wanted.partial)
+            groups.setdefault((same, wanted.paths if wanted.partial else ()), []).append(consumer)
+        for consumers in groups.values():
+            await self._advance_together(repository, consumers)
+
+    async def _advance_together(self, repository: _Repository, consumers: list[str]) -> None:
+        followers = {name: repository.followers[name] for name in consumers if name in repository.followers}
+        first = next(iter(followers.values()), None)
+        if first is None:
+            return
+        error, revision = self._barred(first.access), None
+        if error is None:
+            try:
+                revision = await self._brought(repository, first.access, first.target, first.wanted)
+            except TrimtabError as raised:
+                error = raised
+        for consumer, follower in followers.items():
             if repository.followers.get(consumer) is follower:
                 self._note(repository, consumer, revision, error)
 
@@ -440,34 +517,13 @@ class Repositories:
         if (follower.standing.revision, str(error)) != (before.revision, str(before.error)):
             follower.tell(consumer, follower.standing)
 
-    async def _shared(self, key: object, start: Callable[[], Awaitable[T]]) -> T:
-        """The result of one run for all who ask while it lasts; who stops waiting does not stop it."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.get_running_loop().create_future()
-            flight.add_done_callback(lambda done: self._landed(key, done))
-            self._group.create_task(_fly(flight, start))
-        result: T = await asyncio.shield(flight)
-        return result
 
-    def _landed(self, key: object, flight: asyncio.Future[Any]) -> None:
-        self._flights.pop(key, None)
-        if not flight.cancelled():
-            flight.exception()  # it may be that nobody waits for it any more
-
-
-async def _fly(flight: asyncio.Future[T], start: Callable[[], Awaitable[T]]) -> None:
-    try:
-        result = await start()
-    except asyncio.CancelledError:
-        flight.cancel()
-        raise
-    except Exception as error:  # noqa: BLE001 - those who wait for it get it
-        if not flight.done():
-            flight.set_exception(error)
-    else:
-        if not flight.done():
-            flight.set_result(result)
+def _all_of(revision: Revision | None) -> Iterable[Revision]:
+    """A revision with those of its submodules."""
+    if revision is not None:
+        yield revision
+        for mount in revision.submodules:
+            yield from _all_of(mount.revision)
 
 
 def _heard_elsewhere(host: str, identity: str, error: Exception) -> None:

@@ -28,6 +28,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     submodules: bool = False
     #: folders and files that matter to this consumer, so that a webhook about others is no news; all if empty
     paths: tuple[str, ...] = ()
+    #: whether only the files at and below these paths are fetched: for very large repositories
+    partial: bool = False
 
 
 class Mount(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.errors import InvalidSpec, SourceRefused
 from trimtab.sources.addresses import Address, address_of
@@ -69,11 +69,11 @@ def _absolute(url: str, outer: Address) -> str:
     """A submodule's URL; one that begins with ./ or ../ counts from the repository that names it."""
     if not url.startswith(("./", "../")):
         return url
-    base = outer.url.rstrip("/")
-    names = url.split("/")
+    base, names = outer.path.strip("/").split("/"), url.split("/")
     while names and names[0] in {".", ".."}:
         if names.pop(0) == "..":
-            base = (
-                base.rpartition("/")[0] if base.rpartition("/")[0].count("/") > 1 else base.rpartition(":")[0]
-            )
-    return f"{base}/{'/'.join(names)}"
+            if not base:
+                return ""
+            base.pop()
+    root = "/" if outer.path.startswith("/") else ""
+    return structs.replace(outer, path=f"{root}{'/'.join([*base, *names])}").url

@@ -11,6 +11,7 @@ Not here: fairness between tenants (callers are keyed workers, which are fair), 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
 import operator
 import os
@@ -44,8 +45,8 @@ Function: TypeAlias = Callable[[bytes], bytes]
 
 # The worker gets the owner's import path, so it finds what the owner finds, however the owner was started.
 _BOOT: Final = (
-    "import sys; sys.path[:] = sys.argv[4:]; "
-    "from trimtab.tasks.worker import main; main(*map(int, sys.argv[1:4]))"
+    "import sys; sys.path[:] = sys.argv[6:]; "
+    "from trimtab.tasks.worker import main; main(*map(int, sys.argv[1:6]))"
 )
 
 
@@ -240,17 +241,42 @@ class _Slot:
         )
 
 
+class _Lifeline:
+    """Pipes that nobody writes to. When a writing end closes, the kernel kills the group of the worker.
+
+    That happens when the line is cut and when we die, in whatever way. It reaches everything that the worker
+    has started and that did not leave its group, even after the worker itself: the worker asks the kernel for
+    it on the reading ends, and we keep those open, too. Where a reading end is closed before the writing end,
+    nothing happens. A process that ends closes its files by their numbers, up or down as the kernel likes:
+    so one pipe has its writing end above the other end, and one below.
+    """
+
+    def __init__(self) -> None:
+        above, below = os.pipe(), os.pipe()
+        higher = fcntl.fcntl(below[0], fcntl.F_DUPFD_CLOEXEC, below[1] + 1)
+        os.close(below[0])
+        self.reading = above[0], higher
+        self._ends = [above[1], below[1], *self.reading]
+
+    def cut(self) -> None:
+        """Kill the group, if it is still there."""
+        while self._ends:
+            os.close(self._ends.pop(0))
+
+
 class _Worker:
-    """One worker process and the socket to it."""
+    """One worker process, the socket to it, and its life."""
 
     def __init__(
         self,
         process: asyncio.subprocess.Process,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
+        lifeline: _Lifeline,
         largest_result: int,
     ) -> None:
         self._process = process
+        self._lifeline = lifeline
         self._reader = reader
         self._writer = writer
         self._largest_result = largest_result
@@ -290,6 +316,7 @@ class _Worker:
         if self.is_alive():
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)  # it leads a process group of its own
+        self._lifeline.cut()
         self._writer.transport.abort()
 
     async def gone(self) -> int:
@@ -333,10 +360,11 @@ class _Worker:
 
 async def _hire(policy: PoolPolicy) -> _Worker:
     """Start a worker process; it has yet to be greeted."""
+    lifeline = _Lifeline()
     ours, theirs = socket.socketpair()
     with theirs:
         reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
-        numbers = (theirs.fileno(), os.getpid(), policy.memory_limit or 0)
+        numbers = (theirs.fileno(), *lifeline.reading, os.getpid(), policy.memory_limit or 0)
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-X", "utf8", "-c", _BOOT),
@@ -345,16 +373,17 @@ async def _hire(policy: PoolPolicy) -> _Worker:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,  # until it is ready, then it closes it
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), *lifeline.reading],
                 env=dict(policy.environment),
                 start_new_session=True,  # a terminal's Ctrl-C is for the owner alone
             )
         except BaseException as error:
+            lifeline.cut()
             writer.transport.abort()
             if isinstance(error, OSError):
                 raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
             raise
-    return _Worker(process, reader, writer, policy.largest_result)
+    return _Worker(process, reader, writer, lifeline, policy.largest_result)
 
 
 def reference_of(function: Function) -> str:

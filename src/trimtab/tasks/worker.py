@@ -2,18 +2,21 @@
 
 It is started by `WorkerProcesses` and by nobody else. It speaks over a socket of its own; its standard
 streams lead nowhere, so nothing that a function prints can reach the protocol or the owner's log. It dies
-with its owner, and leaves no core dump, which could hold secrets.
+with its owner, and so does whatever its functions start, unless that leaves the process group. It leaves no
+core dump, which could hold secrets.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import functools
 import importlib
 import io
 import operator
 import os
 import resource
+import select
 import signal
 import socket
 import traceback
@@ -30,13 +33,14 @@ _PR_SET_PDEATHSIG: Final = 1
 Function = Callable[[bytes], bytes]
 
 
-def main(channel_fd: int, owner: int, memory_limit: int) -> NoReturn:
+def main(channel_fd: int, line_fd: int, other_line_fd: int, owner: int, memory_limit: int) -> NoReturn:
     """Serve the owner over the inherited socket until it hangs up; 0 means no limit on memory."""
-    _die_with(owner)
+    _die_with(owner, (line_fd, other_line_fd))
     _limit(memory_limit)
     channel = socket.socket(fileno=channel_fd)
-    # Functions may start programs; those must not hold the channel open.
+    # Functions may start programs, or fork; those must not hold the channel open, nor speak on it.
     channel.set_inheritable(False)
+    os.register_at_fork(after_in_child=channel.close)
     _silence()
     try:
         _serve(channel)
@@ -45,10 +49,20 @@ def main(channel_fd: int, owner: int, memory_limit: int) -> NoReturn:
     os._exit(0)
 
 
-def _die_with(owner: int) -> None:
-    """Have the kernel kill this process when its owner ends, however that happens."""
+def _die_with(owner: int, lifeline: tuple[int, int]) -> None:
+    """Have the kernel kill this process and its group when its owner ends, however that happens.
+
+    Two ways, for each has its gap. The signal at a parent's death reaches this process alone, not what it
+    forks. The lifeline reaches the whole group, but not as long as a fork of the owner holds its other end.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != owner:  # it ended before we asked
+    for line in lifeline:
+        fcntl.fcntl(line, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
+        os.set_inheritable(line, False)
+    cut = bool(select.select(lifeline, [], [], 0)[0])
+    if cut or os.getppid() != owner:  # it ended before we asked
         os._exit(_EXIT_ORPHANED)
 
 

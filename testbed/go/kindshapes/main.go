@@ -1,5 +1,6 @@
 // Command kindshapes prints what the Go types of Kubernetes' kinds know and OpenAPI does not say: whether a
-// field's zero value is written, left out or told apart from "not given", and the names that decoding errors use.
+// field's zero value is written, left out or told apart from "not given", the names that decoding errors use, and
+// the order in which fields are written.
 package main
 
 import (
@@ -28,6 +29,7 @@ type Field struct {
 type Struct struct {
 	Name   string           `json:"name"`
 	Fields map[string]Field `json:"fields"`
+	Order  []string         `json:"order"` // the names of the fields as they are written
 }
 
 type named interface{ OpenAPIModelName() string }
@@ -67,11 +69,12 @@ func visit(kind reflect.Type, shapes map[string]Struct) {
 	}
 	found := Struct{Name: kind.Name(), Fields: map[string]Field{}}
 	shapes[model.OpenAPIModelName()] = found
-	collect(kind, "", found.Fields, shapes)
+	collect(kind, "", &found, shapes)
+	shapes[model.OpenAPIModelName()] = found
 }
 
 // collect adds the JSON fields of a struct, those of embedded structs included.
-func collect(kind reflect.Type, inside string, fields map[string]Field, shapes map[string]Struct) {
+func collect(kind reflect.Type, inside string, found *Struct, shapes map[string]Struct) {
 	for number := range kind.NumField() {
 		field := kind.Field(number)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -79,14 +82,15 @@ func collect(kind reflect.Type, inside string, fields map[string]Field, shapes m
 			continue
 		}
 		if name == "" && field.Anonymous {
-			collect(field.Type, strings.TrimPrefix(inside+"."+field.Name, "."), fields, shapes)
+			collect(field.Type, strings.TrimPrefix(inside+"."+field.Name, "."), found, shapes)
 			continue
 		}
 		plain := field.Type
 		if plain.Kind() == reflect.Pointer {
 			plain = plain.Elem()
 		}
-		fields[name] = Field{
+		found.Order = append(found.Order, name)
+		found.Fields[name] = Field{
 			Type:      plain.String(),
 			Pointer:   field.Type.Kind() == reflect.Pointer,
 			OmitEmpty: strings.Contains(options, "omitempty"),

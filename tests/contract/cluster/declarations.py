@@ -21,27 +21,32 @@ def some_of(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any
 
 
 def few_of(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """A map with at least one of these fields: empty ones are a story of their own, told in the tables."""
+    """A map with at least one of these fields, where an empty one would be refused."""
     return some_of(**fields).filter(bool)
+
+
+def seldom(odd: Any, usual: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """The usual, and once in a while something odd."""
+    return st.integers(0, 9).flatmap(lambda chance: usual if chance else st.just(odd))
 
 
 def some_keyed(key: str, keys: list[Any], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     """A list of elements with different keys, in any order."""
     element = st.fixed_dictionaries({key: st.sampled_from(keys)}, optional=fields)
-    return st.lists(element, unique_by=lambda each: str(each[key]), min_size=1, max_size=3)
+    return st.lists(element, unique_by=lambda each: str(each[key]), max_size=3)
 
 
-LABELS = few_of(x=VALUES, y=VALUES)
+LABELS = some_of(x=VALUES, y=VALUES)
 VARIABLES = some_keyed("name", ["A", "B", "C"], value=VALUES)
 TOLERATIONS = st.lists(
     st.sampled_from([{"key": "k", "operator": "Exists"}, {"key": "l", "operator": "Exists"}]),
-    min_size=1,
     max_size=2,
 )
 CONTAINER = some_of(
     env=VARIABLES,
-    args=st.lists(VALUES, min_size=1, max_size=2),
-    resources=few_of(limits=few_of(cpu=st.sampled_from(["1", "500m", "0.5"]))),
+    args=st.lists(VALUES, max_size=2),
+    resources=some_of(limits=some_of(cpu=st.sampled_from(["1", "500m", "0.5"]))),
+    securityContext=some_of(runAsNonRoot=st.booleans()),
 )
 PORTS = {  # each container has its own: a port defined twice is warned of
     name: some_of(
@@ -61,25 +66,57 @@ SERVICE_PORTS = st.lists(
     unique_by=lambda port: str(port["name"]),
     min_size=1,
 )
-DATA = few_of(one=VALUES, two=VALUES, three=VALUES)
+DATA = some_of(one=VALUES, two=VALUES, three=VALUES)
+ANYTHING = st.sampled_from([1, "x", None, [], {}, [1], [None], [{"z": None}], {"y": 1}, {"y": {"z": [2]}}])
 GADGET_SPEC = some_of(
-    size=NUMBERS,
-    colour=st.sampled_from(["red", "blue"]),
-    tags=st.lists(st.sampled_from(["r", "s", "t"]), unique=True, min_size=1),
+    size=seldom(11, seldom(None, NUMBERS)),
+    replicas=NUMBERS,
+    colour=seldom(None, st.sampled_from(["red", "blue"])),
+    nothing=st.sampled_from(["x", None]),
+    either=st.sampled_from([1, "2"]),
+    tags=seldom(None, st.lists(st.sampled_from(["r", "s", "t"]), unique=True)),
     parts=some_keyed(
         "name",
         ["p", "q"],
-        count=NUMBERS,
-        notes=st.lists(VALUES, min_size=1, max_size=2),
-        spare=few_of(left=NUMBERS),
+        count=seldom(None, NUMBERS),
+        notes=st.lists(VALUES, max_size=2),
+        spare=some_of(left=NUMBERS, right=seldom(None, NUMBERS)),
     ),
     ports=some_keyed("port", [1, 2], protocol=st.sampled_from(["TCP", "UDP"]), name=VALUES),
-    steps=st.lists(few_of(run=VALUES), min_size=1, max_size=2),
-    plain=st.lists(VALUES, min_size=1, max_size=2),
-    limits=few_of(cpu=NUMBERS, mem=VALUES),
-    whole=few_of(a=VALUES, b=VALUES),
-    free=few_of(any=st.sampled_from([1, "x", [1], {"y": 1}])),
+    steps=st.lists(some_of(run=VALUES), max_size=2),
+    plain=st.lists(VALUES, max_size=2),
+    limits=seldom(None, some_of(cpu=NUMBERS, mem=VALUES)),
+    whole=some_of(a=VALUES, b=VALUES),
+    free=some_of(any=ANYTHING, other=ANYTHING),
+    nested=some_of(depth=seldom(None, NUMBERS)),
 )
+CONDITIONS = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["Ready", "Done"]), "status": st.sampled_from(["True", "False"])}
+    ),
+    unique_by=lambda each: str(each["type"]),
+)
+STATUSES: dict[Resource, st.SearchStrategy[dict[str, Any]]] = {
+    GADGETS: some_of(replicas=seldom(-1, NUMBERS), selector=VALUES, conditions=CONDITIONS),
+    DEPLOYMENTS: some_of(
+        replicas=NUMBERS, readyReplicas=NUMBERS, observedGeneration=NUMBERS, conditions=CONDITIONS
+    ),
+    SERVICES: some_of(
+        loadBalancer=some_of(ingress=st.just([{"ip": "192.0.2.1"}])),
+        conditions=st.just(
+            [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "x",
+                    "message": "",
+                    "lastTransitionTime": "2001-01-01T00:00:00Z",
+                }
+            ]
+        ),
+    ),
+}
+SCALED = (DEPLOYMENTS, GADGETS)
 
 
 @st.composite
@@ -112,10 +149,12 @@ def service_specs(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def fields_of(draw: st.DrawFn, kind: Resource) -> dict[str, Any]:
     """Everything but kind and name: what one manager wants of an object."""
-    metadata = draw(some_of(labels=LABELS, annotations=st.fixed_dictionaries({"n": VALUES})))
+    metadata = draw(some_of(labels=LABELS, annotations=some_of(n=VALUES)))
+    if kind in (CONFIG_MAPS, GADGETS):
+        finalizers = st.lists(st.sampled_from(["t.dev/1", "t.dev/2"]), unique=True)
+        metadata |= draw(some_of(finalizers=seldom(["t"], finalizers) if kind is GADGETS else finalizers))
     if kind is CONFIG_MAPS:
-        finalizers = draw(some_of(finalizers=st.just(["t.dev/1"])))
-        return {"metadata": {**metadata, **finalizers}, **draw(some_of(data=DATA))}
+        return {"metadata": metadata, **draw(some_of(data=DATA, binaryData=some_of(b=st.just("MQ=="))))}
     specs = {SERVICES: service_specs(), DEPLOYMENTS: deployment_specs(), GADGETS: GADGET_SPEC}
     return {"metadata": metadata, "spec": draw(specs[kind])}
 
@@ -147,6 +186,17 @@ REMOVALS: dict[Resource, tuple[dict[str, Any], ...]] = {
 def merge_patches(kind: Resource) -> st.SearchStrategy[dict[str, Any]]:
     """A merge patch that sets or removes something."""
     return st.one_of(fields_of(kind), st.sampled_from(REMOVALS[kind]))
+
+
+def statuses(kind: Resource, name: str) -> st.SearchStrategy[dict[str, Any]]:
+    """What somebody reports of an object."""
+    return STATUSES[kind].map(lambda status: {**named(kind, name), "status": status})
+
+
+def scales(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    """A Scale, at times one that says nothing."""
+    head = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}}
+    return some_of(replicas=st.integers(0, 3)).map(lambda spec: {**head, "spec": spec})
 
 
 JSON_PATHS: dict[Resource, tuple[str, ...]] = {

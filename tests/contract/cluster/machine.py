@@ -14,10 +14,14 @@ from tests.contract.cluster.comparing import differences
 from tests.contract.cluster.declarations import (
     BUILT_IN,
     KINDS,
+    SCALED,
+    STATUSES,
     bodies,
     fields_of,
     json_patches,
     merge_patches,
+    scales,
+    statuses,
 )
 from tests.contract.cluster.kinds import (
     CONFIG_MAPS,
@@ -32,12 +36,15 @@ from tests.contract.cluster.kinds import (
 )
 from tests.contract.cluster.stage import Ear, Stage
 from tests.contract.cluster.worlds import World
+from trimtab.kube import gotext
 from trimtab.kube.cluster import Deletion, PatchType, Propagation, Selection, Write
 from trimtab.kube.discovery import Resource
 
 Act: TypeAlias = Callable[[Stage], Coroutine[Any, Any, object]]
 NAMES = st.sampled_from(["a", "b"])
 MANAGERS = st.sampled_from(["one", "two", "three"])
+CLIENT, SERVER = "kubectl-client-side-apply", "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 SELECTED = Selection(labels="x=1")
 END = "zz-end"
 LAST: dict[Resource, dict[str, Any]] = {
@@ -137,16 +144,87 @@ class Twins(RuleBasedStateMachine):
         """Somebody sends a JSON patch."""
         self._patch(kind, name, data.draw(json_patches(kind)), PatchType.JSON, manager)
 
+    @rule(data=st.data(), kind=st.sampled_from(list(STATUSES)), name=NAMES, manager=MANAGERS)
+    def report(self, data: st.DataObject, kind: Resource, name: str, manager: str) -> None:
+        """Somebody writes a status, in one of several ways."""
+        body, write = data.draw(statuses(kind, name)), Write(manager=manager)
+        match data.draw(st.sampled_from(["update", "merge", "apply", "force"])):
+            case "update":
+                self._both(lambda stage: stage.update(kind, name, body, subresource="status", write=write))
+            case "merge":
+                patch = {"status": body["status"]}
+                how = PatchType.MERGE
+                self._both(
+                    lambda stage: stage.patch(kind, name, patch, how=how, subresource="status", write=write)
+                )
+            case way:
+                force = way == "force"
+                self._both(
+                    lambda stage: stage.apply(
+                        kind, name, body, subresource="status", manager=manager, force=force
+                    )
+                )
+
+    @rule(data=st.data(), kind=st.sampled_from(SCALED), name=NAMES, manager=MANAGERS)
+    def scale(self, data: st.DataObject, kind: Resource, name: str, manager: str) -> None:
+        """Somebody asks for more or fewer replicas, in one of several ways."""
+        body, write = data.draw(scales(name)), Write(manager=manager)
+        match data.draw(st.sampled_from(["update", "merge", "apply", "force"])):
+            case "update":
+                self._both(lambda stage: stage.update(kind, name, body, subresource="scale", write=write))
+            case "merge":
+                patch, how = {"spec": body["spec"]}, PatchType.MERGE
+                self._both(
+                    lambda stage: stage.patch(kind, name, patch, how=how, subresource="scale", write=write)
+                )
+            case way:
+                force = way == "force"
+                self._both(
+                    lambda stage: stage.apply(
+                        kind, name, body, subresource="scale", manager=manager, force=force
+                    )
+                )
+
+    @rule(data=st.data(), kind=st.sampled_from(KINDS), name=NAMES, force=st.booleans())
+    def come_from_client_side_apply(
+        self, data: st.DataObject, kind: Resource, name: str, *, force: bool
+    ) -> None:
+        """Somebody who has patched in the name of kubectl begins to apply."""
+        body = data.draw(bodies(kind, name))
+        noted = with_metadata(body, annotations={LAST_APPLIED: gotext.to_json(body) + "\n"})
+        self._patch(kind, name, noted, PatchType.MERGE, CLIENT)
+        declared = data.draw(st.one_of(st.just(body), bodies(kind, name)))
+        self._both(lambda stage: stage.apply(kind, name, declared, manager=SERVER, force=force))
+
+    @rule(kind=st.sampled_from(KINDS), name=NAMES, manager=MANAGERS, owners=st.sampled_from([[], [{}], None]))
+    def forget_owners(self, kind: Resource, name: str, manager: str, owners: Any) -> None:
+        """Somebody wants all owners forgotten."""
+        self._patch(kind, name, {"metadata": {"managedFields": owners}}, PatchType.MERGE, manager)
+
     @rule(kind=st.sampled_from(KINDS), name=NAMES, how=st.sampled_from([None, *Propagation]))
     def delete(self, kind: Resource, name: str, how: Propagation | None) -> None:
         """Somebody deletes."""
         self._both(lambda stage: stage.delete(kind, name, how=Deletion(propagation=how)))
 
-    @rule(data=st.data(), kind=st.sampled_from(KINDS), name=NAMES)
-    def try_out(self, data: st.DataObject, kind: Resource, name: str) -> None:
-        """Somebody asks what an apply would do."""
-        body = data.draw(bodies(kind, name))
-        self._both(lambda stage: stage.apply(kind, name, body, write=Write(dry_run=True)))
+    @rule(data=st.data(), kind=st.sampled_from(KINDS), name=NAMES, manager=MANAGERS, force=st.booleans())
+    def try_out(self, data: st.DataObject, kind: Resource, name: str, manager: str, *, force: bool) -> None:
+        """Somebody asks what a write would do."""
+        body, write = data.draw(bodies(kind, name)), Write(manager=manager, dry_run=True)
+        match data.draw(st.sampled_from(["apply", "create", "update", "merge"])):
+            case "apply":
+                self._both(
+                    lambda stage: stage.apply(
+                        kind, name, body, manager=manager, force=force, write=Write(dry_run=True)
+                    )
+                )
+            case "create":
+                self._both(lambda stage: stage.create(kind, body, write=write))
+            case "update":
+                self._both(lambda stage: stage.update(kind, name, body, write=write))
+            case _:
+                patch = data.draw(merge_patches(kind))
+                how = PatchType.MERGE
+                self._both(lambda stage: stage.patch(kind, name, patch, how=how, write=write))
 
     def teardown(self) -> None:
         """Compare what is left and what every watch told, unless they differed already."""

@@ -30,7 +30,7 @@ def test_whatever_is_kept_comes_back_before_and_after_a_dictionary_was_made(raws
     assert [bodies.read(name) for name in names] == raws
     for name in names:
         bodies.drop(name)
-    assert (len(bodies), bodies.size, bodies.given_up) == (0, 0, 0)
+    assert (len(bodies), bodies.size) == (0, 0)
 
 
 def test_objects_that_resemble_each_other_take_few_bytes_once_there_are_enough_of_them() -> None:
@@ -54,26 +54,16 @@ def test_a_body_is_replaced_not_added_to() -> None:
     assert bodies.read(key("a")) == body(2)
 
 
-def test_the_longest_unread_are_given_up_first_and_counted() -> None:
+def test_the_longest_unread_are_given_up_first() -> None:
     bodies, names = Bodies(), keys(10)
     for number, name in enumerate(names):
         bodies.keep(name, body(number))
     assert bodies.read(names[0]) == body(0)
     bodies.trim(bodies.size)
-    assert bodies.given_up == 0
+    assert len(bodies) == 10
     bodies.trim(bodies.size // 2)
     kept = [name for name in names if bodies.read(name) is not None]
-    assert names[0] in kept
     assert kept == [names[0], *names[-len(kept) + 1 :]]
-    assert bodies.given_up == 10 - len(kept) > 0
-
-
-def test_what_was_given_up_counts_no_longer_once_it_is_kept_again_or_gone() -> None:
-    bodies, names = Bodies(), keys(3)
-    for name in names:
-        bodies.keep(name, body(1))
+    assert 0 < len(kept) < 6
     bodies.trim(0)
-    assert (len(bodies), bodies.size, bodies.given_up) == (0, 0, 3)
-    bodies.keep(names[0], body(1))
-    bodies.drop(names[1])
-    assert bodies.given_up == 1
+    assert (len(bodies), bodies.size) == (0, 0)

@@ -522,13 +522,30 @@ async def test_a_changed_reach_keeps_what_still_counts_and_forgets_the_rest_with
     async with running(troubled) as world:
         world.changes.clear()
         world.cache.change(reach=Reach(namespaces=("default",)))
-        await world.until(lambda: world.cache.knows("", "ConfigMap", "default"))
-        assert world.cache.get(key_of("a")) is not None
+        assert world.cache.get(key_of("a")) is not None, "readable meanwhile"
+        assert not world.cache.knows("", "ConfigMap", "default")
         assert world.cache.get(key("default", "Namespace")) is None
+        await world.until(lambda: world.cache.knows("", "ConfigMap", "default"))
+        assert world.changes == []
         assert world.audience.removals() == []
         world.cache.change(reach=Reach())
         await world.until(lambda: world.cache.knows("", "Namespace", ""))
         assert world.cache.get(key("default", "Namespace")) is not None
+
+
+async def test_a_cache_that_shall_watch_nothing_is_complete() -> None:
+    async with running(await filled(config_map("a")), chosen=ResourceFilter(exclusions=(Rule(),))) as world:
+        assert world.cache.kinds() == ()
+        assert not world.cache.knows("", "ConfigMap", "default")
+
+
+async def test_a_reach_that_changes_while_the_cache_stands_still_holds_when_it_runs_again() -> None:
+    async with running(await filled(config_map("a"))) as world:
+        pass
+    world.cache.change(reach=Reach(namespaces=("kube-system",)))
+    async with listening(world.cache):
+        assert world.cache.get(key_of("a")) is None
+        assert world.audience.removals() == []
 
 
 async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None:
@@ -543,6 +560,22 @@ async def test_a_changed_filter_starts_and_ends_what_it_concerns_alone() -> None
         listed = {of for verb, of, _ in troubled.asked if verb == "list"}
         assert "ConfigMap" in listed
         assert not listed & {"Pod", "Node", "Secret"}
+
+
+async def test_a_listener_may_change_the_rules_while_it_is_told_of_a_change() -> None:
+    troubled = await filled(*(config_map(f"c-{number}") for number in range(30)))
+    cache = ClusterCache(troubled.cluster, QUICK, TRACKING)
+
+    def leave_out(change: Change) -> None:
+        if change.key.kind == "ConfigMap":
+            cache.change(chosen=ResourceFilter(exclusions=(Rule(kinds=("ConfigMap",)),)))
+
+    cache.subscribe(leave_out)
+    async with listening(cache) as audience:
+        assert audience.readings().keys() == {Reading.FOLLOWING}
+        assert not cache.knows("", "ConfigMap", "default")
+        assert len(audience.told("ConfigMap")) == 1
+        assert [cache.get(key_of(f"c-{number}")) for number in range(30)] == [None] * 30
 
 
 async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanwhile() -> None:
@@ -560,6 +593,67 @@ async def test_another_way_of_marking_makes_every_record_anew_and_readable_meanw
         held = world.cache.get(key_of("a"))
         assert held is not None
         assert held.health == health
+
+
+def health_everywhere(told: KubeObject, _: Resource) -> Health | None:
+    return Health(HealthStatus.HEALTHY, told.metadata.name)
+
+
+def is_judged(cache: ClusterCache, name: str) -> bool:
+    held = cache.get(key_of(name))
+    return held is not None and held.health is not None
+
+
+async def test_rules_that_change_while_the_cache_stands_still_hold_when_it_runs_again() -> None:
+    async with running(await filled(config_map("a"))) as world:
+        pass
+    assert not is_judged(world.cache, "a")
+    world.cache.change(judge=health_everywhere)
+    async with listening(world.cache):
+        assert is_judged(world.cache, "a")
+
+
+async def test_a_renewal_that_is_interrupted_begins_again() -> None:
+    troubled = await filled(config_map("a"), config_map("b"))
+    async with running(troubled) as world:
+        troubled.refusing_second_page["ConfigMap"] = refusal(403)
+        world.cache.change(judge=health_everywhere)
+        await world.cache.complete()
+        assert {is_judged(world.cache, name) for name in "ab"} == {True, False}
+        troubled.refusing_second_page.clear()
+        world.cache.invalidate()
+        await world.cache.complete()
+        assert all(is_judged(world.cache, name) for name in "ab")
+
+
+async def test_rules_that_stay_the_same_start_nothing_afresh() -> None:
+    async with running(await filled(config_map("a")), judge=health_everywhere) as world:
+        world.troubled.asked.clear()
+        world.cache.change(
+            settings=QUICK, tracking=OwnerAnnotation("here"), reach=Reach(), judge=health_everywhere
+        )
+        assert world.cache.knows("", "ConfigMap", "default")
+        await world.create(CONFIG_MAPS, config_map("b"))
+        await world.until(lambda: world.cache.get(key_of("b")))
+        assert world.troubled.asked == []
+
+
+async def test_records_are_made_anew_once_and_not_again_with_every_reading() -> None:
+    judged: list[str] = []
+
+    def judge(told: KubeObject, _: Resource) -> Health | None:
+        judged.append(told.metadata.name)
+        return None
+
+    clock = ManualClock()
+    async with running(await filled(config_map("a")), clock=clock) as world:
+        world.cache.change(judge=judge)
+        await world.cache.complete()
+        world.troubled.failing_next["ConfigMap"] = refusal(410)
+        await world.create(CONFIG_MAPS, config_map("b"))
+        await clock.advance(5)
+        assert world.troubled.count("list", "ConfigMap") == 3
+        assert (judged.count("a"), judged.count("b")) == (1, 1)
 
 
 async def test_a_judge_that_stumbles_over_an_object_leaves_its_health_unknown() -> None:

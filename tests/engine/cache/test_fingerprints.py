@@ -66,6 +66,7 @@ def entry(number: int, **fields: Any) -> Callable[[Json], object]:
         lambda whole: (whole.pop("apiVersion"), whole.pop("kind")),
         entry(0, time="2027-01-01T00:00:00Z"),
         entry(1, fieldsV1={"f:status": {"f:conditions": {}}}),
+        entry(1, fieldsV1={"f:metadata": {"f:annotations": {}}, "f:status": {}}),
         lambda whole: whole["metadata"]["managedFields"].pop(1),
         lambda whole: whole["metadata"]["managedFields"].reverse(),
         lambda whole: whole["metadata"]["managedFields"].append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
-from tests.engine.cache.objects import CONFIG_MAPS, Shelved, key, manifest, told
+from tests.engine.cache.objects import CONFIG_MAPS, TRACKING, Shelved, key, manifest, told
 from trimtab.engine.cache.index import Scope
 
 SCOPE = Scope("", "ConfigMap")
@@ -65,6 +65,21 @@ def test_items_of_lists_get_back_the_kind_that_lists_leave_out() -> None:
     assert shelved.holdings.manifest(key("a")) == whole
 
 
+def test_what_another_watch_covers_now_stays_and_the_rest_is_forgotten() -> None:
+    shelved = Shelved()
+    ours, others = key("a"), key("a", namespace="bank")
+    shelved.put(manifest(ours, unit="shop"), manifest(others, unit="shop"), manifest(key("p", "Pod")))
+    narrow = {Scope("", "ConfigMap", "shop")}
+    forgotten = shelved.holdings.rearrange(narrow)
+    assert sorted(each.key for each in forgotten) == sorted([others, key("p", "Pod")])
+    assert shelved.index.scopes() == tuple(narrow)
+    assert shelved.holdings.manifest(ours) is not None
+    assert shelved.holdings.rearrange({Scope("", "ConfigMap")}) == ()
+    assert [live.key for live in shelved.index.roots(TRACKING.mark_for("shop"))] == [ours]
+    shelved.remove(ours)
+    assert shelved.index.is_empty()
+
+
 def test_beyond_the_limit_bodies_are_given_up_and_records_never() -> None:
     whole = filled(100).holdings.memory()
     limit = whole.records + whole.bodies // 2
@@ -76,6 +91,17 @@ def test_beyond_the_limit_bodies_are_given_up_and_records_never() -> None:
     assert len(shelved.index) == 100
     least = filled(100, 100).holdings.memory()
     assert (least.bodies, least.given_up, least.records, least.is_over) == (0, 100, whole.records, True)
+
+
+def test_a_lower_limit_holds_at_once() -> None:
+    shelved = filled(100)
+    whole = shelved.holdings.memory()
+    shelved.holdings.limit_to(whole.records)
+    assert shelved.holdings.memory().bodies == 0
+    assert shelved.holdings.memory().given_up == 100
+    shelved.put(manifest(key("c-0"), unit="shop", version="2"))
+    shelved.remove(key("c-1"))
+    assert shelved.holdings.memory().given_up == 99
 
 
 def test_the_account_is_near_the_truth() -> None:

@@ -159,9 +159,13 @@ async def test_kinds_come_and_go_with_their_definitions(control_planes: ControlP
         discovered = (await cluster.discover()).preferred("example.com", "Widget")
         assert discovered is not None
         assert discovered.api_version == "example.com/v1"
-        await cluster.create(WIDGETS, widget("w"), namespace="default")
+        spec = {"spec": {"b": 1, "a": 1.5, "text": "<ä>", "list": [{"z": None, "y": []}]}}
+        await cluster.create(WIDGETS, TRACKING.marked({**widget("w"), **spec}, "shop"), namespace="default")
         name = ResourceKey("example.com", "Widget", "default", "w")
         await audience.until(lambda: cache.get(name))
+        read = (await cache.fetch([name]))[name]
+        assert read is not None
+        assert read.live == cache.get(name)
         await cluster.delete(CRDS, "widgets.example.com")
         await audience.until(lambda: cache.get(name) is None)
         await audience.until(lambda: not cache.knows("example.com", "Widget", "default"))

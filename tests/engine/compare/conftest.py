@@ -1,4 +1,4 @@
-"""Fixtures of the comparing tests."""
+"""Fixtures of the comparing tests: one unit in a cluster."""
 
 from __future__ import annotations
 

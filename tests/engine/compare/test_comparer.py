@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tests.engine.compare.world import OURS, UNIT, World
-from tests.kube.world import config_map, deployment
+from tests.kube.world import config_map, connect_to, deployment
+from trimtab.apiserver import MemoryCluster
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
 from trimtab.engine.marks import Mark
 from trimtab.engine.matching import Role
 from trimtab.engine.rows import Difference, Verdict, verdict_of
+from trimtab.engine.tracking import INSTANCE, ArgoTracking, Method
 from trimtab.kube.cluster import PatchType, Write
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
+from trimtab.tasks.clock import ManualClock
 
+CLUSTERS = ("memory", pytest.param("real", marks=pytest.mark.real))
 SYNCED, OUT, UNKNOWN = Verdict.SYNCED, Verdict.OUT_OF_SYNC, Verdict.UNKNOWN
+
+
+@pytest.fixture(params=CLUSTERS)
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A unit in a cluster in memory, and in a namespace of a real one."""
+    if request.param == "memory":
+        cluster = MemoryCluster(clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        yield World(cluster, await cluster.discover())
+        return
+    plane, namespace = request.getfixturevalue("control_plane"), request.getfixturevalue("namespace")
+    async with connect_to(plane) as connected:
+        yield World(connected, await connected.discover(), namespace=namespace)
 
 
 async def changed(world: World, manifest: Manifest, patch: Any, manager: str = "kubectl-edit") -> None:
@@ -31,6 +50,7 @@ async def changed(world: World, manifest: Manifest, patch: Any, manager: str = "
     )
 
 
+@pytest.mark.fact("D1")
 async def test_what_was_applied_is_synced_and_no_question_is_asked(world: World) -> None:
     wanted = world.wanted(config_map("a", x="1"), deployment("web"))
     await world.apply(wanted)
@@ -42,6 +62,7 @@ async def test_what_was_applied_is_synced_and_no_question_is_asked(world: World)
     assert world.counting.asked == []
 
 
+@pytest.mark.fact("D1")
 async def test_what_is_missing_is_out_of_sync_without_a_question(world: World) -> None:
     found = await world.compare(world.wanted(config_map("a", x="1")))
     (row,) = found.rows
@@ -62,6 +83,7 @@ async def test_a_difference_is_confirmed_by_one_dry_run_and_explains_itself(worl
     assert world.counting.asked == ["dry-run ConfigMap a"]
 
 
+@pytest.mark.fact("D43")
 async def test_an_unchanged_pair_is_not_compared_again(world: World) -> None:
     wanted = world.wanted(config_map("a", x="1"))
     await world.apply(wanted)
@@ -81,6 +103,24 @@ async def test_what_is_given_up_is_a_difference_and_what_others_added_is_none(wo
     ]
 
 
+@pytest.mark.fact("D42")
+async def test_each_of_what_an_answer_depends_on_makes_it_be_asked_for_again(world: World) -> None:
+    first = config_map("a", x="1")
+    wanted = world.wanted(first)
+    await world.apply(wanted)
+    await changed(world, first, {"data": {"x": "drifted"}})
+    rule = IgnoreRule(group="", kind="ConfigMap", json_pointers=("/data/y",))
+    await world.rows(wanted)
+    await world.rows(wanted, Rules([rule]))
+    await world.rows(world.wanted(config_map("a", x="2")), Rules([rule]))
+    await changed(world, first, {"data": {"x": "again"}})
+    await world.rows(world.wanted(config_map("a", x="2")), Rules([rule]))
+    assert world.counting.asked == ["dry-run ConfigMap a"] * 4
+    await world.rows(world.wanted(config_map("a", x="2"), config_map("b", x="1")), Rules([rule]))
+    assert world.counting.asked == ["dry-run ConfigMap a"] * 4, "what else the unit wants does not matter"
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)  # elsewhere controllers write more than status
 async def test_status_traffic_causes_no_comparison(world: World) -> None:
     wanted = world.wanted(deployment("web"))
     await world.apply(wanted)
@@ -122,7 +162,7 @@ async def test_a_live_hook_is_no_row(world: World) -> None:
     def role_of(manifest: Manifest) -> Role:
         return Role.HOOK if manifest["metadata"]["name"] == "hook" else Role.RESOURCE
 
-    hooked = World(world.cluster, world.discovery, role_of=role_of)
+    hooked = world.anew(role_of=role_of)
     await hooked.apply(hooked.wanted(config_map("hook", x="1")))
     hooked.resource(config_map("hook"))
     assert (await hooked.compare(hooked.wanted())).rows == ()
@@ -164,6 +204,18 @@ async def test_two_units_that_want_one_object_are_found_before_and_after_it_exis
     assert (await world.rows(second))["ConfigMap a"].claimed_by is None
 
 
+async def test_who_wanted_an_object_first_stays_first_when_it_wants_it_otherwise(world: World) -> None:
+    first = world.wanted(config_map("a", x="1"), unit="first")
+    second = world.wanted(config_map("a", x="2"), unit="second")
+    for wanted in (first, second):
+        await world.rows(wanted)
+    again = world.wanted(config_map("a", x="3"), config_map("b", x="3"), unit="first")
+    assert (await world.rows(again))["ConfigMap a"].claimed_by is None
+    assert (await world.rows(second))["ConfigMap a"].claimed_by == OURS.mark_for("first")
+    await world.rows(world.wanted(config_map("b", x="3"), unit="first"))
+    assert (await world.rows(second))["ConfigMap a"].claimed_by is None
+
+
 async def test_an_object_that_carries_no_mark_is_read_once_per_version_of_it(world: World) -> None:
     await world.apply_as("somebody", config_map("a", x="1"))
     wanted = world.wanted(config_map("a", x="1"))
@@ -190,16 +242,52 @@ async def test_a_kind_that_is_not_watched_is_asked_for(world: World) -> None:
     assert (row.verdict, row.live.key.name, row.live.mark) == (SYNCED, "web", OURS.mark_for(UNIT))
 
 
-async def test_a_refusal_of_the_server_is_the_rows_problem_and_the_others_go_on(world: World) -> None:
+async def test_a_refusal_of_the_server_is_told_on_the_row_and_the_others_go_on(world: World) -> None:
     wanted = world.wanted(deployment("web"), config_map("a", x="1"))
     await world.apply(wanted)
     other = deployment("web")
     other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
     other["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
     rows = await world.rows(world.wanted(other, config_map("a", x="2")))
-    assert rows["Deployment web"].verdict is OUT
-    assert "field is immutable" in rows["Deployment web"].problem
-    assert (rows["ConfigMap a"].verdict, rows["ConfigMap a"].problem) == (OUT, "")
+    refused = rows["Deployment web"]
+    assert (refused.verdict, refused.problem) == (OUT, ""), "replacing it may do"
+    assert "field is immutable" in refused.refusal
+    assert "/spec/selector" in [each.path for each in refused.differences]
+    assert (rows["ConfigMap a"].verdict, rows["ConfigMap a"].refusal) == (OUT, "")
+
+
+async def test_what_a_silent_server_would_have_told_is_unknown_until_it_speaks(world: World) -> None:
+    wanted = world.wanted(config_map("a", x="1"), config_map("b", x="1"))
+    await world.apply(wanted)
+    await changed(world, config_map("a"), {"data": {"x": "drifted"}})
+    world.counting.is_down = True
+    rows = await world.rows(wanted)
+    assert (rows["ConfigMap a"].verdict, rows["ConfigMap b"].verdict) == (UNKNOWN, SYNCED)
+    assert rows["ConfigMap a"].problem == "the cluster: it does not answer."
+    world.counting.is_down = False
+    assert (await world.rows(wanted))["ConfigMap a"].verdict is OUT
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+async def test_questions_are_asked_side_by_side_within_bounds_and_others_get_their_turn(world: World) -> None:
+    names = [f"c{number}" for number in range(60)]
+    await world.apply(world.wanted(*(config_map(name, x="1") for name in names)))
+    changed_ones = world.wanted(*(config_map(name, x="2") for name in names))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with asyncio.TaskGroup() as group:
+        ticking = group.create_task(others())
+        rows = await world.rows(changed_ones)
+        ticking.cancel()
+    assert {row.verdict for row in rows.values()} == {OUT}
+    assert world.counting.most_at_once == 8
+    assert turns > 10
 
 
 async def test_a_badly_declared_object_is_kept_and_told(world: World) -> None:
@@ -213,6 +301,52 @@ async def test_a_badly_declared_object_is_kept_and_told(world: World) -> None:
         row.problem == "manifest 1: metadata.labels['n'] is a number, not text. Write it as text, in quotes."
     )
     assert verdict_of(found.rows) is UNKNOWN
+
+
+@pytest.mark.fact("D6")
+async def test_a_field_that_the_kind_does_not_know_is_told(world: World) -> None:
+    wanted = world.wanted(deployment("web"))
+    await world.apply(wanted)
+    odd = deployment("web")
+    odd["spec"]["replica"] = 3
+    row = (await world.rows(world.wanted(odd)))["Deployment web"]
+    assert row.verdict is OUT
+    assert [(each.path, each.rule) for each in row.differences] == [("/spec/replica", "absent")]
+    assert ".spec.replica: field not declared in schema" in row.refusal
+
+
+@pytest.mark.fact("D30")
+async def test_an_ignored_field_appears_on_neither_side_of_what_differs(world: World) -> None:
+    wanted = world.wanted(config_map("a", x="1", y="1"))
+    await world.apply(wanted)
+    await changed(world, config_map("a"), {"data": None})
+    rules = Rules([IgnoreRule(group="", kind="ConfigMap", json_pointers=("/data/x",))])
+    row = (await world.rows(wanted, rules))["ConfigMap a"]
+    assert [(each.path, each.desired) for each in row.differences] == [("/data", {"y": "1"})]
+
+
+@pytest.mark.fact("M13")
+@pytest.mark.parametrize("method", list(Method))
+async def test_an_object_that_went_to_another_unit_stays_a_difference(world: World, method: Method) -> None:
+    argo = world.anew(tracking=ArgoTracking(method=method))
+    charted = config_map("a", labels={INSTANCE: "release"}, x="1")
+    await argo.apply(argo.wanted(charted, unit="other"))
+    row = (await argo.rows(argo.wanted(charted, unit=UNIT)))["ConfigMap a"]
+    assert (row.verdict, row.claimed_by) == (OUT, Mark("argocd", "other"))
+    paths = {each.path for each in row.differences}
+    assert paths & {
+        "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+        "/metadata/labels/app.kubernetes.io~1instance",
+    }
+
+
+@pytest.mark.fact("M12")
+async def test_an_object_tracked_by_an_older_label_is_synced(world: World) -> None:
+    old = world.anew(tracking=ArgoTracking(method=Method.LABEL))
+    await old.apply(old.wanted(config_map("a", x="1")))
+    new = world.anew(tracking=ArgoTracking())
+    row = (await new.rows(new.wanted(config_map("a", x="1"))))["ConfigMap a"]
+    assert row.verdict is SYNCED
 
 
 async def test_an_ignored_field_is_no_difference_and_another_rule_is_another_comparison(world: World) -> None:
@@ -263,7 +397,7 @@ async def test_an_object_of_another_version_is_read_in_the_wanted_one(world: Wor
     assert newest is not None
     assert newest.version == "v2"
     for _ in range(2):
-        await world.view.look(world.cluster, [newest])
+        await world.view.look(world.cluster, [newest], world.namespace)
         (row,) = (await world.comparer.compare(wanted)).rows
         assert row.verdict is SYNCED
     assert world.counting.asked == ["get HorizontalPodAutoscaler web"]
@@ -271,12 +405,16 @@ async def test_an_object_of_another_version_is_read_in_the_wanted_one(world: Wor
 
 @pytest.mark.fact("M1")
 async def test_an_object_of_unknown_scope_is_found_without_a_namespace(world: World) -> None:
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": world.namespace},
+    }
     await world.apply(world.wanted(role))
     wanted = world.wanted(role, scope_of=lambda _group, _kind: None)
-    assert wanted.desired[0].key.namespace == "default"
-    blind = World(world.cluster, world.discovery)
+    assert wanted.desired[0].key.namespace == world.namespace
+    blind = world.anew()
     blind.comparer._scope_of = lambda _group, _kind: None  # noqa: SLF001 - as if discovery had failed
     (row,) = (await blind.compare(wanted)).rows
     assert row.live is not None
-    assert row.key == ResourceKey("rbac.authorization.k8s.io", "ClusterRole", "", "r")
+    assert row.key == ResourceKey("rbac.authorization.k8s.io", "ClusterRole", "", world.namespace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.matching import Role, Terms, Wanted, desired_from
 from trimtab.engine.rows import Row
 from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.errors import ClusterUnreachable
 from trimtab.kube.cluster import Cluster, Write, Written
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.objects import KubeObject
@@ -38,12 +40,12 @@ class PlainView:
         self._manifests: dict[ResourceKey, Manifest] = {}
         self.unknown_kinds: set[str] = set()
 
-    async def look(self, cluster: Cluster, resources: Iterable[Resource]) -> None:
-        """Read everything of these kinds."""
+    async def look(self, cluster: Cluster, resources: Iterable[Resource], namespace: str) -> None:
+        """Read everything of these kinds, of namespaced ones that in one namespace."""
         self._live.clear()
         self._manifests.clear()
         for resource in resources:
-            async for page in cluster.list(resource):
+            async for page in cluster.list(resource, namespace=namespace if resource.namespaced else ""):
                 for found in page.objects:
                     self.see(found)
 
@@ -88,6 +90,9 @@ class Counting:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.asked: list[str] = []
+        self.is_down = False
+        self._under_way = 0
+        self.most_at_once = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
@@ -99,6 +104,12 @@ class Counting:
     async def apply(self, resource: Resource, name: str, body: Any, **options: Any) -> Written:
         assert options["write"].dry_run, "a comparison never writes"
         self.asked.append(f"dry-run {resource.kind} {name}")
+        if self.is_down:
+            raise ClusterUnreachable("the cluster", "it does not answer")
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        await asyncio.sleep(0)
+        self._under_way -= 1
         return await self._cluster.apply(resource, name, body, **options)
 
 
@@ -133,6 +144,10 @@ class World:
             scope_of=self.scope_of,
             role_of=role_of,
         )
+
+    def anew(self, **options: Any) -> World:
+        """Another way to look at the same cluster."""
+        return World(self.cluster, self.discovery, namespace=self.namespace, **options)
 
     def scope_of(self, group: str, kind: str) -> bool | None:
         found = self.discovery.preferred(group, kind)
@@ -170,7 +185,7 @@ class World:
         for one in wanted.desired:
             if self.discovery.resource(one.api_version, one.key.kind) is not None:
                 self.resource(one.manifest)
-        await self.view.look(self.cluster, self.kinds.values())
+        await self.view.look(self.cluster, self.kinds.values(), self.namespace)
         return await self.comparer.compare(wanted, rules)
 
     async def rows(self, wanted: Wanted, rules: Rules = NO_RULES) -> dict[str, Row]:

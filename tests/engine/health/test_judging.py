@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
+from trimtab.engine.desks import ways_of
 from trimtab.engine.health import (
     HOOK_FINALIZER,
     PENDING_DELETION,
@@ -18,6 +20,8 @@ from trimtab.engine.health import (
     is_judged,
 )
 from trimtab.engine.health.serving import SCALING_CONDITIONS
+from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.engine.units import ReconciliationSettings, ResourceOverride
 from trimtab.resources.manifests import Manifest
 
 H, S, P, D, U = (
@@ -479,3 +483,60 @@ def test_a_users_rule_goes_before_the_built_in_one_and_may_pass() -> None:
     assert health_of(deployment(DONE), [Gadgets()]) == Health(H)
     assert is_judged("example.com", "Gadget", [Gadgets()])
     assert not is_judged("example.com", "Widget", [Gadgets()])
+
+
+class Odd:
+    """A user's rule that does something."""
+
+    def __init__(self, does: Callable[[], Any]) -> None:
+        self._does = does
+
+    def applies_to(self, group: str, kind: str) -> bool:
+        return True
+
+    def judge(self, manifest: Manifest) -> Health | None:
+        found: Health | None = self._does()
+        return found
+
+
+def failing() -> None:
+    raise KeyError("phase")
+
+
+@pytest.mark.fact("H7")
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        (failing, "a rule for Gadget failed: 'phase'"),
+        (lambda: "Healthy", "a rule for Gadget answered with something that is no health"),
+        (lambda: Health("Splendid"), "a rule for Gadget answered with something that is no health"),  # type: ignore[arg-type]  # as wrong as users are
+    ],
+)
+def test_a_users_rule_that_does_wrong_makes_the_object_unknown(does: Callable[[], Any], told: str) -> None:
+    gadget = made("example.com/v1", "Gadget", "asleep")
+    assert health_of(gadget, [Odd(does)]) == Health(U, told)
+    assert health_in(msgspec.json.encode(gadget), "example.com", "v1", "Gadget", [Odd(does)]) == Health(
+        U, told
+    )
+
+
+def test_what_went_wrong_with_a_secret_is_told_without_it() -> None:
+    assert health_of(made("v1", "Secret"), [Odd(failing)]) == Health(U, "a rule for Secret failed: KeyError")
+
+
+@pytest.mark.fact("H7")
+def test_a_users_rule_that_says_nothing_leaves_it_to_the_next() -> None:
+    gadget = made("example.com/v1", "Gadget", "asleep")
+    assert health_of(gadget, [Odd(lambda: None)]) is None
+    assert health_of(gadget, [Odd(lambda: None), Gadgets()]) == Health(S, "asleep")
+
+
+@pytest.mark.fact("H9")
+def test_a_rule_for_one_kind_beats_one_for_many_and_that_beats_ours() -> None:
+    def says(message: str) -> ResourceOverride:
+        return ResourceOverride(health=lambda _manifest: Health(P, message))
+
+    overrides = {"*/*": says("any"), "apps/Deployment": says("this")}
+    rules = ways_of(ReconciliationSettings(resource_overrides=overrides), OwnerAnnotation("i")).health_rules
+    assert health_of(deployment(DONE), rules) == Health(P, "this")
+    assert health_of(replica_set({}), rules) == Health(P, "any")

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from testbed.controlplane import ControlPlane
 from tests.engine.stores.test_stores import API, KEYS, NOW, STATUS, WEB, following
+from tests.kube.world import connect_to
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
@@ -216,3 +218,27 @@ async def test_an_update_whose_answer_is_lost_keeps_its_pieces() -> None:
     assert await store.get(WEB.id) == replace(WEB, status=STATUS)
     unit: SyncUnit = await store.set_status(WEB.id, UnitStatus())
     assert await records(cluster).get(WEB.id) == unit
+
+
+@pytest.mark.real
+async def test_a_real_server_keeps_records_as_the_one_in_memory_does(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with connect_to(control_plane) as cluster:
+
+        def opened() -> RecordStore:
+            return RecordStore(cluster, namespace=namespace, keys=KEYS, chunk_size=16 << 10)
+
+        one, two = opened(), opened()
+        await one.create(replace(WEB, status=large(5000)))
+        assert (await two.get(WEB.id)).status == large(5000)
+        await one.set_status(WEB.id, STATUS)
+        await two.update(replace(WEB, source="another"))
+        assert await opened().get(WEB.id) == replace(WEB, source="another", status=STATUS)
+        async with following(one) as heard:
+            await two.set_operation(WEB.id, Operation(revision="5"))
+            asked = await two.get(WEB.id)
+            await heard.until(lambda news: Stored(asked) in news)
+        assert await one.collect_garbage(timedelta(0)) == 0
+        await one.delete(WEB.id)
+        assert await opened().list() == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -14,8 +15,8 @@ from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
 
 
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
+@asynccontextmanager
+async def embedded() -> AsyncIterator[World]:
     """An embedded cluster where everything happens at once."""
     cluster = MemoryCluster()
     async with behaviours_of(cluster, timing=AT_ONCE) as behaviours:
@@ -25,16 +26,18 @@ async def world() -> AsyncIterator[World]:
             yield world
 
 
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with embedded() as world:
+        yield world
+
+
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
 async def any_world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """Both kinds of world, one after the other."""
     if request.param == "embedded":
-        cluster = MemoryCluster()
-        async with behaviours_of(cluster, timing=AT_ONCE) as behaviours:
-            await add_namespace(cluster, "shop")
-            await behaviours.settled()
-            async with world_of(cluster, "shop") as world:
-                yield world
+        async with embedded() as world:
+            yield world
         return
     namespace = request.getfixturevalue("namespace")
     async with (

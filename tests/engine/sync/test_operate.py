@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from tests.engine.sync.world import World, annotated, config_map, deployment, job, replaced
+from tests.engine.sync.world import (
+    World,
+    annotated,
+    config_map,
+    deployment,
+    is_gone,
+    is_there,
+    job,
+    order,
+    phases,
+    replaced,
+    statuses,
+)
 from trimtab.engine.acts import Wave
-from trimtab.engine.live import Live
 from trimtab.engine.operate import Control
 from trimtab.engine.operations import (
     Operation,
@@ -17,39 +30,17 @@ from trimtab.engine.operations import (
     OperationState,
     Rehearsal,
     RetryLimits,
-    Selected,
     StepPhase,
+    StepResult,
     StepStatus,
+    SyncPhase,
 )
-from trimtab.engine.options import SyncOptions
-from trimtab.engine.plan import Namespace
 from trimtab.errors import UserError
-from trimtab.kube.cluster import PatchType
+from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.resources.keys import ResourceKey
 
 SUCCEEDED, FAILED, ERROR = OperationPhase.SUCCEEDED, OperationPhase.FAILED, OperationPhase.ERROR
 PRUNING = Operation(prune=True)
-
-
-def statuses(state: OperationState) -> dict[str, str]:
-    """What became of every object, by kind and name."""
-    return {f"{each.key.kind} {each.key.name}": each.status.value for each in state.results if each.status}
-
-
-def phases(state: OperationState) -> dict[str, str]:
-    return {f"{each.key.kind} {each.key.name}": each.phase.value for each in state.results}
-
-
-def order(state: OperationState) -> list[str]:
-    return [each.key.name for each in sorted(state.results, key=lambda each: each.order)]
-
-
-def is_there(live: Live | None) -> bool:
-    return live is not None
-
-
-def is_gone(live: Live | None) -> bool:
-    return live is None
 
 
 # -- waves -----------------------------------------------------------------------------------------------
@@ -160,150 +151,6 @@ async def test_a_namespace_that_vanishes_fails_the_sync_with_the_reason(any_worl
     assert any_world.space in state.message
 
 
-# -- hooks -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.fact("S17", "S31", "S38")
-async def test_hooks_run_in_their_phases_and_go_by_their_policies(any_world: World) -> None:
-    objects = [
-        job("before", hook="PreSync"),
-        job("during", hook="Sync", policy="HookFailed"),
-        job("after", hook="PostSync", policy="HookSucceeded"),
-        job("sad", hook="SyncFail"),
-        job("never", hook="Skip"),
-        config_map("a"),
-    ]
-    state = await any_world.sync(objects)
-    assert state.phase is SUCCEEDED, state.message
-    assert order(state) == ["before", "a", "during", "after"]
-    assert {each.key.name for each in state.results if each.hook} == {"before", "during", "after"}
-    await any_world.until(any_world.key("Job", "after", "batch"), is_gone)
-    assert await any_world.names("Job") == ["before", "during"]
-    for name in ("before", "during"):
-        found = await any_world.get("Job", name)
-        assert found is not None
-        assert "finalizers" not in found["metadata"]
-
-
-@pytest.mark.fact("S32", "S33", "S38")
-async def test_a_failed_hook_runs_the_hooks_for_failure_and_then_fails(any_world: World) -> None:
-    objects = [
-        job("breaks", hook="PreSync", policy="HookFailed", ends="badly"),
-        job("stays", hook="PreSync", policy="HookSucceeded"),
-        job("sad", hook="SyncFail", policy="HookSucceeded"),
-        job("sadder", hook="SyncFail", ends="badly"),
-        config_map("a"),
-    ]
-    state = await any_world.sync(objects)
-    assert state.phase is FAILED
-    assert phases(state) == {
-        "Job breaks": "Failed",
-        "Job stays": "Succeeded",
-        "Job sad": "Succeeded",
-        "Job sadder": "Failed",
-    }
-    first, second = state.message.split("\n")
-    assert "breaks" in first
-    assert "sadder" in second
-    assert await any_world.get("ConfigMap", "a") is None
-    await any_world.until(any_world.key("Job", "breaks", "batch"), is_gone)
-    assert await any_world.names("Job") == ["sad", "sadder", "stays"]
-
-
-@pytest.mark.fact("S34", "S35")
-async def test_a_hook_left_from_before_is_cleared_away_and_runs_again(any_world: World) -> None:
-    objects = [job("pre", hook="PreSync"), config_map("a")]
-    first = await any_world.sync(objects)
-    before = await any_world.get("Job", "pre")
-    again = await any_world.sync([job("pre", hook="PreSync"), config_map("a", x="1")])
-    after = await any_world.get("Job", "pre")
-    assert (first.phase, again.phase) == (SUCCEEDED, SUCCEEDED)
-    assert before is not None
-    assert after is not None
-    assert before["metadata"]["uid"] != after["metadata"]["uid"]
-    assert after["status"]["succeeded"] == 1
-
-
-@pytest.mark.fact("S34", "S35")
-async def test_a_hook_left_with_its_finalizer_is_freed_first_whatever_its_policy(world: World) -> None:
-    resource = await world.resource("Job")
-    for name in ("pre", "other"):
-        left = job(name, hook="PreSync")
-        left["metadata"]["finalizers"] = ["trimtab.dev/hook-finalizer", "argocd.argoproj.io/hook-finalizer"]
-        await world.cluster.create(resource, left, namespace="shop")
-        await world.until(world.key("Job", name, "batch"), is_there)
-    objects = [job("pre", hook="PreSync"), job("other", hook="PreSync", policy="HookFailed"), config_map("a")]
-    state = await world.sync(objects)
-    assert state.phase is SUCCEEDED
-    for name in ("pre", "other"):
-        found = await world.get("Job", name)
-        assert found is not None
-        assert "finalizers" not in found["metadata"]
-
-
-async def test_one_hook_of_two_phases_runs_twice(world: World) -> None:
-    state = await world.sync([job("both", hook="PreSync,PostSync"), config_map("a")])
-    assert state.phase is SUCCEEDED
-    assert [each.sync_phase.value for each in state.results if each.hook] == ["PreSync", "PostSync"]
-    first, second = (each.uid for each in state.results if each.hook)
-    assert first != second
-
-
-@pytest.mark.fact("S26")
-async def test_a_hook_without_a_name_gets_one_that_tells_revision_phase_and_start(any_world: World) -> None:
-    state = await any_world.sync([job("pre-", hook="PreSync", generate=True), config_map("a")])
-    start = int(state.started_at.timestamp())
-    assert state.phase is SUCCEEDED, state.message
-    assert f"Job pre-4f2c9e1-presync-{start}" in statuses(state)
-
-
-@pytest.mark.fact("S37")
-async def test_no_hook_is_deleted_while_another_still_runs(world: World) -> None:
-    done = asyncio.Event()
-    jobs = {name: world.key("Job", name, "batch") for name in ("breaks", "long")}
-
-    async def end_it() -> None:
-        await world.until(
-            jobs["breaks"], lambda live: bool(live and live.health and live.health.status.value == "Degraded")
-        )
-        assert await world.get("Job", "breaks") is not None
-        resource = await world.resource("Job")
-        spec = {"spec": {"activeDeadlineSeconds": 1}}
-        await world.cluster.patch(resource, "long", spec, how=PatchType.MERGE, namespace="shop")
-        done.set()
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(end_it())
-        state = await world.sync(
-            [
-                job("breaks", hook="PreSync", policy="HookFailed", ends="badly"),
-                job("long", hook="PreSync", ends="never"),
-            ]
-        )
-    assert done.is_set()
-    assert state.phase is FAILED
-    await world.until(jobs["breaks"], is_gone)
-    assert await world.names("Job") == ["long"]
-
-
-@pytest.mark.fact("S39")
-async def test_while_it_waits_it_says_for_what(world: World) -> None:
-    control = Control()
-    objects = [
-        *(job(f"long-{number}", hook="PreSync", ends="never") for number in range(3)),
-        config_map("a"),
-    ]
-
-    def end(state: OperationState) -> None:
-        if state.waiting_since is not None:
-            control.terminate()
-
-    await world.sync(objects, control=control, record=end)
-    assert "waiting for completion of hook Job.batch shop/long-0 and 2 more hooks" in {
-        state.message for state in world.records
-    }
-
-
 # -- prunes ----------------------------------------------------------------------------------------------
 
 
@@ -380,6 +227,71 @@ async def test_a_prune_beyond_the_budget_waits_until_it_is_ended(world: World) -
     assert len(await world.names("ConfigMap")) == 13  # and the cluster's own certificate
 
 
+# -- what it costs ---------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A cluster that counts what is asked of it, and how much at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.calls: Counter[str] = Counter()
+        self.under_way = self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._cluster, name)
+
+        async def call(*args: Any, **options: Any) -> Any:
+            self.calls[name] += 1
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            try:
+                await asyncio.sleep(0)
+                return await real(*args, **options)
+            finally:
+                self.under_way -= 1
+
+        return call
+
+
+async def test_a_first_sync_costs_one_request_per_object_and_two_records(world: World) -> None:
+    counting: Any = Counting(world.cluster)
+    state = await world.sync([config_map(f"c{number:03}") for number in range(200)], cluster=counting)
+    assert state.phase is SUCCEEDED
+    assert counting.calls == {"apply": 200}
+    assert counting.most == 32
+    assert len(world.records) == 2
+    assert [len(each.begun) for each in world.records] == [200, 0]
+
+
+async def test_a_wave_is_recorded_when_it_begins_when_it_waits_and_when_it_ends(world: World) -> None:
+    many = [deployment(f"d{number}") for number in range(20)]
+    state = await world.sync([*many, config_map("a", wave=1)])
+    assert state.phase is SUCCEEDED
+    told = [(len(each.begun), len(each.results), each.waiting_since is not None) for each in world.records]
+    assert told[0] == (0, 0, False)
+    assert told[1:] == [(20, 0, False), (20, 20, True), (21, 20, False), (0, 21, False)]
+
+
+async def test_waiting_costs_nothing(world: World) -> None:
+    control, counting = Control(), Counting(world.cluster)
+
+    async def wait_and_end() -> None:
+        await world.until(world.key("Deployment", "web", "apps"), is_there)
+        resource = await world.resource("ConfigMap")
+        for number in range(50):
+            stranger = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"other-{number}"}}
+            await world.cluster.create(resource, stranger, namespace="shop")
+        control.terminate()
+
+    objects = [deployment("web", simulate="never-ready"), config_map("a", wave=1)]
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wait_and_end())
+        cluster: Any = counting
+        await world.sync(objects, Operation(rehearsal=Rehearsal.NEVER), control=control, cluster=cluster)
+    assert counting.calls == {"apply": 1}
+
+
 # -- failure and its remedies ----------------------------------------------------------------------------
 
 
@@ -442,6 +354,41 @@ async def test_a_failed_operation_is_tried_again_until_it_works(world: World) ->
     assert 0 < waits[0] <= 0.02
 
 
+async def test_an_operation_left_between_two_attempts_makes_the_next_one(world: World) -> None:
+    asked = Operation(retry=RetryLimits(limit=2))
+    at = world.clock.now()
+    left = OperationState(
+        operation=asked,
+        started_at=at,
+        revision="4f2c9e1",
+        retry_count=1,
+        retry_at=at + timedelta(milliseconds=20),
+        results=(
+            StepResult(key=world.key("ConfigMap", "a"), sync_phase=SyncPhase.SYNC, phase=StepPhase.FAILED),
+        ),
+    )
+    state = await world.sync([config_map("a")], state=left)
+    assert (state.phase, state.retry_count, state.retry_at) == (SUCCEEDED, 1, None)
+    assert state.finished_at is not None
+    assert left.retry_at is not None
+    assert state.finished_at >= left.retry_at
+
+
+@pytest.mark.parametrize(("newer", "message"), [("", "was terminated"), ("9999999", "took its place")])
+async def test_an_operation_is_ended_between_two_attempts(world: World, newer: str, message: str) -> None:
+    control = Control()
+
+    def end(state: OperationState) -> None:
+        if state.retry_at is not None:
+            control.supersede(newer) if newer else control.terminate()
+
+    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc"}, "spec": {"ports": []}}
+    asked = Operation(retry=RetryLimits(limit=5, wait=timedelta(hours=1)))
+    state = await world.sync([wrong], asked, control=control, record=end)
+    assert (state.phase, state.superseded_by, state.retry_at) == (FAILED, newer, None)
+    assert message in state.message
+
+
 @pytest.mark.fact("S56")
 async def test_terminating_ends_running_hooks_and_leaves_finished_ones_as_they_are(any_world: World) -> None:
     control = Control()
@@ -495,128 +442,3 @@ async def test_a_newer_revision_waits_for_hooks_that_run(world: World) -> None:
 
     state = await world.sync([job("short", hook="PreSync"), config_map("a")], control=control, record=newer)
     assert state.phase is SUCCEEDED
-
-
-# -- options ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.fact("S3", "S4")
-async def test_the_destination_namespace_is_made_before_anything_is_tried(any_world: World) -> None:
-    any_world.space = f"{any_world.space}-new"
-    any_world.namespace = Namespace(name=any_world.space, labels={"team": "shop"})
-    any_world.options = SyncOptions(create_namespace=True)
-    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc"}, "spec": {"ports": []}}
-    try:
-        failed = await any_world.sync([annotated(wrong, sync_wave="1"), config_map("a")])
-        assert failed.phase is FAILED
-        assert statuses(failed) == {f"Namespace {any_world.space}": "Synced", "Service svc": "SyncFailed"}
-        state = await any_world.sync([config_map("a")])
-        assert state.phase is SUCCEEDED, state.message
-        made = await any_world.get("Namespace", any_world.space)
-        assert made is not None
-        assert made["metadata"]["labels"]["team"] == "shop"
-    finally:
-        await any_world.delete("Namespace", any_world.space)
-
-
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gadgets.sync.example.com"},
-    "spec": {
-        "group": "sync.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
-
-
-def gadget(name: str) -> dict[str, object]:
-    return {"apiVersion": "sync.example.com/v1", "kind": "Gadget", "metadata": {"name": name}, "size": 1}
-
-
-@pytest.mark.fact("S5", "S49")
-async def test_a_definition_and_its_objects_are_synced_in_one_plan(any_world: World) -> None:
-    try:
-        state = await any_world.sync([gadget("a"), CRD, annotated(config_map("c"), sync_wave="-1")])
-        assert state.phase is SUCCEEDED, state.message
-        assert order(state) == ["c", "gadgets.sync.example.com", "a"]
-        assert await any_world.names("Gadget") == ["a"]
-    finally:
-        await any_world.delete("CustomResourceDefinition", "gadgets.sync.example.com")
-
-
-@pytest.mark.fact("S21", "S24")
-async def test_replace_and_force_write_the_object_whole_or_anew(any_world: World) -> None:
-    await any_world.sync([config_map("a", x="1"), deployment("web")])
-    key = any_world.key("ConfigMap", "a")
-    await any_world.until(key, is_there)
-    await any_world.until(any_world.key("Deployment", "web", "apps"), is_there)
-    resource = await any_world.resource("ConfigMap")
-    body = {"data": {"stray": "1"}}
-    await any_world.cluster.patch(resource, "a", body, how=PatchType.MERGE, namespace=any_world.space)
-    state = await any_world.sync([config_map("a", options="Replace=true", x="2"), deployment("web")])
-    found = await any_world.get("ConfigMap", "a")
-    assert found is not None
-    assert (state.phase, found["data"]) == (SUCCEEDED, {"x": "2"})
-    assert state.results[0].message == "replaced"
-
-    before = await any_world.get("Deployment", "web")
-    other = deployment("web")
-    other["spec"]["selector"]["matchLabels"]["tier"] = "front"
-    other["spec"]["template"]["metadata"]["labels"]["tier"] = "front"
-    refused = await any_world.sync([other])
-    assert refused.phase is FAILED
-    assert "immutable" in refused.message
-    forced = await any_world.sync([other], Operation(force=True))
-    after = await any_world.get("Deployment", "web")
-    assert forced.phase is SUCCEEDED, forced.message
-    assert before is not None
-    assert after is not None
-    assert before["metadata"]["uid"] != after["metadata"]["uid"]
-
-
-@pytest.mark.fact("S12", "S25")
-async def test_what_is_as_it_should_be_is_left_alone_and_a_selection_leaves_out_the_rest(
-    world: World,
-) -> None:
-    await world.sync([config_map("a"), config_map("b")])
-    await world.until(world.key("ConfigMap", "b"), is_there)
-    await world.until(world.key("ConfigMap", "a"), is_there)
-    changed = [config_map("a"), config_map("b", x="1"), config_map("c")]
-    chosen = Operation(resources=(Selected(kind="ConfigMap", name="c"),))
-    assert statuses(await world.sync(changed, chosen)) == {"ConfigMap c": "Synced"}
-    await world.until(world.key("ConfigMap", "c"), is_there)
-    assert statuses(await world.sync(changed)) == {"ConfigMap b": "Synced"}
-    world.options = SyncOptions(out_of_sync_only=False)
-    assert len((await world.sync(changed)).results) == 3
-
-
-async def test_a_dry_run_says_what_would_come_of_it_and_changes_nothing(any_world: World) -> None:
-    await any_world.sync([config_map("old")])
-    await any_world.until(any_world.key("ConfigMap", "old"), is_there)
-    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc"}, "spec": {"ports": []}}
-    objects = [config_map("a"), job("pre", hook="PreSync"), wrong]
-    state = await any_world.sync(objects, Operation(dry_run=True, prune=True))
-    assert state.phase is FAILED
-    assert statuses(state) == {
-        "ConfigMap old": "Pruned",
-        "ConfigMap a": "Synced",
-        "Job pre": "Synced",
-        "Service svc": "SyncFailed",
-    }
-    assert await any_world.names("Job") == []
-    assert await any_world.get("ConfigMap", "a") is None
-    assert await any_world.get("ConfigMap", "old") is not None
-    fine = await any_world.sync([config_map("a")], Operation(dry_run=True))
-    assert (fine.phase, phases(fine)["ConfigMap a"]) == (SUCCEEDED, "Succeeded")

@@ -222,6 +222,30 @@ async def world_of(cluster: Cluster, space: str, clock: Clock | None = None) -> 
         task.cancel()
 
 
+# -- what states say ------------------------------------------------------------------------------------
+
+
+def statuses(state: OperationState) -> dict[str, str]:
+    """What became of every object, by kind and name."""
+    return {f"{each.key.kind} {each.key.name}": each.status.value for each in state.results if each.status}
+
+
+def phases(state: OperationState) -> dict[str, str]:
+    return {f"{each.key.kind} {each.key.name}": each.phase.value for each in state.results}
+
+
+def order(state: OperationState) -> list[str]:
+    return [each.key.name for each in sorted(state.results, key=lambda each: each.order)]
+
+
+def is_there(live: Live | None) -> bool:
+    return live is not None
+
+
+def is_gone(live: Live | None) -> bool:
+    return live is None
+
+
 # -- manifests -------------------------------------------------------------------------------------------
 
 

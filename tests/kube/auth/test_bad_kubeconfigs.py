@@ -36,6 +36,7 @@ EARLY = AUTHORITY.issue("alice", not_before=datetime(2027, 1, 1, tzinfo=UTC))
 V1 = "client.authentication.k8s.io/v1"
 HINT = "Check that exec.command is a credential plugin."
 SERVER = "Set server to https://host:port."
+PATIENCE = timedelta(seconds=0.5)
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -490,19 +491,29 @@ def opened(path: Path, **asked: str) -> Access:
     return from_kubeconfig(
         [path],
         **asked,  # type: ignore[arg-type]  # only context, cluster and user are asked for here
-        settings=ClusterSettings(plugin_timeout=timedelta(seconds=0.5)),
+        settings=ClusterSettings(plugin_timeout=PATIENCE),
         clock=ManualClock(),
         environment={"PATH": "/usr/bin:/bin"},
     )
 
 
+def own_time() -> float:
+    """Seconds that have passed but for those in which this process waited for others to leave the processor.
+
+    So a sleep or a lock counts, and a busy machine does not.
+    """
+    waited = int(Path("/proc/thread-self/schedstat").read_text().split()[1])
+    return time.monotonic() - waited / 1e9
+
+
 @pytest.mark.parametrize("case", [*FILES, *CLUSTER, *USER, *PLUGIN], ids=lambda case: case.name)
 async def test_it_is_told_in_one_sentence_without_a_secret(case: Case, tmp_path: Path) -> None:
     path = written(case, tmp_path)
-    started = time.monotonic()
+    started = own_time()
     with pytest.raises(TrimtabError) as caught:
         await opened(path, **case.asked).headers()
-    assert time.monotonic() - started < 10, "a moment, even on a busy machine"
+    patience = PATIENCE.total_seconds() if case.script else 0  # a plugin may hang until its deadline
+    assert own_time() - started < 1 + patience
     assert str(caught.value) == case.says.replace("{}", str(tmp_path))
     assert type(caught.value) is case.error
     told = str(caught.value).replace("canary-free", "") + "".join(

@@ -90,6 +90,7 @@ def test_every_field_is_read_by_its_wire_name_and_paths_are_seen_from_the_file()
                 entry=ClusterEntry(
                     server="https://prod:6443",
                     tls_server_name="kubernetes",
+                    disable_compression=True,
                     insecure_skip_tls_verify=True,
                     certificate_authority="/etc/kube/ca.crt",
                     certificate_authority_data="Y2E=",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.decoding import unconvertible, unreadable
 from trimtab.kube.schemas.kinds import built_in
 
 
@@ -57,3 +57,34 @@ def test_base64_is_read_as_the_server_reads_it(value: str, at: int | None) -> No
 
 def _illegal(at: int) -> str:
     return f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte {at}'
+
+
+def deployment(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"replicas": 2, "paused": None}, None),
+        ({"replicas": 2.0}, None),
+        ({"replicas": 2.5}, "cannot convert float64 to int32"),
+        ({"replicas": "2"}, "unrecognized type: int32"),
+        ({"paused": "yes"}, "unrecognized type: bool"),
+        ({"selector": []}, "cannot restore struct from: slice"),
+        ({"selector": {"matchLabels": "x"}}, "cannot restore map from string"),
+        ({"selector": {"matchLabels": {"a": 1}}}, "cannot convert int64 to string"),
+        ({"selector": {"matchExpressions": {}}}, "cannot restore slice from map"),
+        ({"strategy": {"type": 1}}, "cannot convert int64 to v1.DeploymentStrategyType"),
+        (
+            {"paused": 1, "replicas": "x"},
+            "unrecognized type: int32",
+        ),  # fields come in the order of the struct
+    ],
+)
+def test_the_result_of_a_strategic_patch_is_refused_in_words_of_its_own(
+    spec: dict[str, Any], told: str | None
+) -> None:
+    schema = built_in().schema("apps", "v1", "Deployment")
+    assert schema is not None
+    assert unconvertible(deployment(**spec), schema) == told

@@ -1,4 +1,4 @@
-"""What the server holds inside: its types in messages, blank objects, versions it reads but hides."""
+"""What the server holds inside: its own types in messages, blank objects, old versions that it reads."""
 
 from __future__ import annotations
 

@@ -84,6 +84,36 @@ class Actor(enum.Enum):
     SCHEDULER = "kube-scheduler"
 
 
+class Done(Struct, frozen=True, kw_only=True):
+    """A change that was made, with the object before and after it, where there is one."""
+
+    change: Change
+    before: Manifest | None = None
+    after: Manifest | None = None
+
+
+class News(Struct, frozen=True):
+    """Something users are told about an object, in an Event."""
+
+    about: Manifest
+    reason: str
+    message: str
+    warning: bool = False
+    field: str = ""
+
+
+def _error_creating(owner: Manifest, _change: Change, why: str) -> News:
+    return News(owner, "FailedCreate", f"Error creating: {why}", warning=True)
+
+
+class Voice(Struct, frozen=True):
+    """Who tells users, what of a change, and what of one that was refused."""
+
+    component: str
+    tells: Callable[[World, Done], Iterator[News]]
+    refused: Callable[[Manifest, Change, str], News] = _error_creating
+
+
 class Behaviour(Struct, frozen=True, kw_only=True):
     """One stand-in: how it decides about one name, and which names it looks at when an object changes."""
 
@@ -93,3 +123,4 @@ class Behaviour(Struct, frozen=True, kw_only=True):
     concerned: Callable[[World, Manifest], Iterator[Name]]
     #: names to look at once, when the work begins
     at_start: tuple[Name, ...] = ()
+    voice: Voice | None = None

@@ -19,6 +19,7 @@ from trimtab.apiserver.behaviours.changes import (
     decision,
 )
 from trimtab.apiserver.behaviours.cron import BadSchedule, Schedule, schedule_from
+from trimtab.apiserver.behaviours.events import CRON_JOB_VOICE
 from trimtab.apiserver.behaviours.jobs import is_finished
 from trimtab.apiserver.behaviours.kinds import CRON_JOB, JOB
 from trimtab.apiserver.behaviours.manifests import (
@@ -172,4 +173,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
             yield namespace_of(changed), controller["name"]
 
 
-CRON_JOBS = Behaviour(title="cron jobs", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+CRON_JOBS = Behaviour(
+    title="cron jobs", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=CRON_JOB_VOICE
+)

@@ -7,15 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.apiserver.behaviours.changes import (
-    NOTHING,
     Actor,
     Behaviour,
     Change,
     Create,
     Decision,
     Delete,
-    Update,
 )
+from trimtab.apiserver.behaviours.events import DAEMON_SET_VOICE
 from trimtab.apiserver.behaviours.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -30,13 +29,11 @@ from trimtab.apiserver.behaviours.manifests import (
     name_of,
     present,
     status_of,
-    uid_of,
-    with_status,
 )
-from trimtab.apiserver.behaviours.ownership import claims, own_or_owner, pod_from
+from trimtab.apiserver.behaviours.ownership import own_or_owner, pod_from
 from trimtab.apiserver.behaviours.placement import fits
-from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready, next_available
-from trimtab.apiserver.behaviours.revisions import forgotten, history_of
+from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready
+from trimtab.apiserver.behaviours.revisions import concluded, revised
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.quantity import percent_of
@@ -55,26 +52,14 @@ _TOLERATED = (
 
 def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     """Pods for nodes without one, none for nodes that should have none, then the next replacements."""
-    daemon_set = world.get(DAEMON_SET, *name)
-    if daemon_set is None:
-        return NOTHING
-    claimed = claims(world, daemon_set, POD)
-    if claimed.changes:
-        return Decision(changes=claimed.changes)
-    history = history_of(world, daemon_set, hash_label=HASH_LABEL)
-    if history.change is not None and not is_going(daemon_set):
-        return Decision(changes=(history.change,))
-    look = _Look(world, daemon_set, claimed.owned, labels_of(history.update)[HASH_LABEL], now)
-    changes = [] if is_going(daemon_set) else list(look.moves())
-    status = look.status()
-    if status != status_of(daemon_set):
-        changes.append(Update(body=with_status(daemon_set, status), subresource="status"))
-    hashes = {labels_of(pod).get(HASH_LABEL) for pod in claimed.owned}
-    used = {name_of(each) for each in history.all if labels_of(each).get(HASH_LABEL) in hashes}
-    limit = daemon_set["spec"].get("revisionHistoryLimit", 10)
-    changes += forgotten(history.all, {*used, name_of(history.update)}, limit)
-    again = next_available(claimed.owned, look.min_ready, now)
-    return Decision(changes=tuple(changes), again=again, on_behalf_of=uid_of(daemon_set))
+    found = revised(world, DAEMON_SET, name, hash_label=HASH_LABEL)
+    if isinstance(found, Decision):
+        return found
+    look = _Look(world, found.owner, found.pods, labels_of(found.history.update)[HASH_LABEL], now)
+    moves = [] if is_going(found.owner) else list(look.moves())
+    hashes = {labels_of(pod).get(HASH_LABEL) for pod in found.pods}
+    used = {name_of(each) for each in found.history.all if labels_of(each).get(HASH_LABEL) in hashes}
+    return concluded(found, moves, look.status(), used=used, min_ready=look.min_ready, now=now)
 
 
 def node_of(pod: Manifest) -> str:
@@ -207,4 +192,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
         yield from (full_name(each) for each in world.all(DAEMON_SET))
 
 
-DAEMON_SETS = Behaviour(title="daemon sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+DAEMON_SETS = Behaviour(
+    title="daemon sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=DAEMON_SET_VOICE
+)

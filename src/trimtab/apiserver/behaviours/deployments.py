@@ -20,6 +20,7 @@ from trimtab.apiserver.behaviours.changes import (
     Update,
     decision,
 )
+from trimtab.apiserver.behaviours.events import DEPLOYMENT_VOICE
 from trimtab.apiserver.behaviours.hashes import template_hash
 from trimtab.apiserver.behaviours.kinds import DEPLOYMENT, POD, REPLICA_SET
 from trimtab.apiserver.behaviours.manifests import (
@@ -427,4 +428,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
             yield namespace_of(changed), owner["name"]
 
 
-DEPLOYMENTS = Behaviour(title="deployments", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+DEPLOYMENTS = Behaviour(
+    title="deployments", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=DEPLOYMENT_VOICE
+)

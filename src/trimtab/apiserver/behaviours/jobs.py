@@ -24,6 +24,7 @@ from trimtab.apiserver.behaviours.changes import (
     Update,
     decision,
 )
+from trimtab.apiserver.behaviours.events import JOB_VOICE
 from trimtab.apiserver.behaviours.jobpods import (
     FINALIZER,
     completed_indexes,
@@ -358,4 +359,4 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
     return own_or_owner(world, changed, kind=JOB, dependent=POD)
 
 
-JOBS = Behaviour(title="jobs", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+JOBS = Behaviour(title="jobs", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=JOB_VOICE)

@@ -15,6 +15,7 @@ from trimtab.apiserver.behaviours.changes import (
     Update,
     decision,
 )
+from trimtab.apiserver.behaviours.events import SCHEDULER_VOICE
 from trimtab.apiserver.behaviours.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -176,4 +177,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
                 yield full_name(pod)
 
 
-SCHEDULER = Behaviour(title="scheduler", actor=Actor.SCHEDULER, decide=decide, concerned=concerned)
+SCHEDULER = Behaviour(
+    title="scheduler", actor=Actor.SCHEDULER, decide=decide, concerned=concerned, voice=SCHEDULER_VOICE
+)

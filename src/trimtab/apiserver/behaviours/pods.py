@@ -21,6 +21,7 @@ from trimtab.apiserver.behaviours.changes import (
     Update,
     decision,
 )
+from trimtab.apiserver.behaviours.events import KUBELET_VOICE
 from trimtab.apiserver.behaviours.kinds import NODE, POD
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -178,4 +179,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
         yield full_name(changed)
 
 
-KUBELET = Behaviour(title="kubelet", actor=Actor.KUBELET, decide=decide, concerned=concerned)
+KUBELET = Behaviour(
+    title="kubelet", actor=Actor.KUBELET, decide=decide, concerned=concerned, voice=KUBELET_VOICE
+)

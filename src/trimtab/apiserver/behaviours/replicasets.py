@@ -16,6 +16,7 @@ from trimtab.apiserver.behaviours.changes import (
     Delete,
     Update,
 )
+from trimtab.apiserver.behaviours.events import REPLICA_SET_VOICE
 from trimtab.apiserver.behaviours.kinds import POD, REPLICA_SET
 from trimtab.apiserver.behaviours.manifests import (
     Condition,
@@ -119,4 +120,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
     return own_or_owner(world, changed, kind=REPLICA_SET, dependent=POD)
 
 
-REPLICA_SETS = Behaviour(title="replica sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+REPLICA_SETS = Behaviour(
+    title="replica sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=REPLICA_SET_VOICE
+)

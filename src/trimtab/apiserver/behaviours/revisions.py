@@ -2,24 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
-from trimtab.apiserver.behaviours.changes import Change, Create, Delete, Update
+from trimtab.apiserver.behaviours.changes import NOTHING, Change, Create, Decision, Delete, Update
 from trimtab.apiserver.behaviours.hashes import template_hash
-from trimtab.apiserver.behaviours.kinds import CONTROLLER_REVISION
+from trimtab.apiserver.behaviours.kinds import CONTROLLER_REVISION, POD
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
+    Name,
     annotations_of,
     controller_reference,
     is_controlled_by,
+    is_going,
     name_of,
     namespace_of,
     status_of,
+    uid_of,
+    with_status,
 )
+from trimtab.apiserver.behaviours.ownership import claims
+from trimtab.apiserver.behaviours.readiness import next_available
 from trimtab.apiserver.behaviours.world import World
+
+
+class Revised(Struct, frozen=True, kw_only=True):
+    """A controller that keeps its revisions, with its pods."""
+
+    owner: Manifest
+    pods: tuple[Manifest, ...]
+    history: History
+
+
+def revised(world: World, kind: str, name: Name, *, hash_label: str) -> Revised | Decision:
+    """A controller with its pods and revisions, or what has to be written before anybody may look at it."""
+    owner = world.get(kind, *name)
+    if owner is None:
+        return NOTHING
+    claimed = claims(world, owner, POD)
+    if claimed.changes:
+        return Decision(changes=claimed.changes)
+    history = history_of(world, owner, hash_label=hash_label)
+    if history.change is not None and not is_going(owner):
+        return Decision(changes=(history.change,))
+    return Revised(owner=owner, pods=claimed.owned, history=history)
+
+
+def concluded(
+    found: Revised,
+    moves: Sequence[Change],
+    status: Mapping[str, Any],
+    *,
+    used: Collection[str],
+    min_ready: int,
+    now: datetime,
+) -> Decision:
+    """What is to be done about a controller: its moves, its status, and no revisions that nobody uses."""
+    owner, changes = found.owner, list(moves)
+    if status != status_of(owner):
+        changes.append(Update(body=with_status(owner, status), subresource="status"))
+    limit = owner["spec"].get("revisionHistoryLimit", 10)
+    changes += forgotten(found.history.all, {*used, name_of(found.history.update)}, limit)
+    again = next_available(found.pods, min_ready, now)
+    return Decision(changes=tuple(changes), again=again, on_behalf_of=uid_of(owner))
 
 
 class History(Struct, frozen=True, kw_only=True):

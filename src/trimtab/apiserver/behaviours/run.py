@@ -14,7 +14,18 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias, assert_never
 
-from trimtab.apiserver.behaviours.changes import Behaviour, Bind, Change, Create, Decision, Delete, Update
+from trimtab.apiserver.behaviours.changes import (
+    Behaviour,
+    Bind,
+    Change,
+    Create,
+    Decision,
+    Delete,
+    Done,
+    News,
+    Update,
+)
+from trimtab.apiserver.behaviours.events import Said, event, told_again
 from trimtab.apiserver.behaviours.kinds import CUSTOM_RESOURCE_DEFINITION, POD
 from trimtab.apiserver.behaviours.manifests import Manifest, Name, full_name, kind_of, namespace_of, uid_of
 from trimtab.apiserver.behaviours.registry import every_behaviour
@@ -43,6 +54,8 @@ _DISCOVERY = "discovery"
 #: one queue for all: what is touched again while it waits is looked at once, after what was touched before it
 _EVERYBODY = ""
 _POLICY = WorkPolicy(concurrency=1, per_tenant=1, rate=Rate(per_second=1e6, burst=1_000_000))
+#: Events that may be counted up when they are told again
+_REMEMBERED = 4096
 _log = logging.getLogger(__name__)
 
 
@@ -75,6 +88,8 @@ class Behaviours:
         self._complete = asyncio.Event()
         self._due: dict[Key, float] = {}  # what is to be looked at, and when
         self._held: set[Key] = set()  # what sits out after a failure, whoever asks for it
+        self._said: dict[Said, Manifest] = {}
+        self._events = 0
         self._at_work = 0
         self._ran = asyncio.Event()
         self._workers: KeyedWorkers[Key] = KeyedWorkers(
@@ -222,9 +237,8 @@ class Behaviours:
         if not await self._is_sure(decision):
             self._offer((behaviour.title, name))
             return
-        write = Write(manager=behaviour.actor.value)
         for change in decision.changes:
-            if not await self._perform(change, write, refused_to=decision.on_behalf_of):
+            if not await self._perform(change, behaviour, refused_to=decision.on_behalf_of):
                 self._offer((behaviour.title, name))
                 return
 
@@ -269,10 +283,11 @@ class Behaviours:
 
     # -- performing ---------------------------------------------------------------------------------------
 
-    async def _perform(self, change: Change, write: Write, *, refused_to: str) -> bool:
+    async def _perform(self, change: Change, behaviour: Behaviour, *, refused_to: str) -> bool:
         """Write; False if what the decision rested on had changed, so that it has to be made again."""
+        before = self._world.by_uid(uid_of(_target(change)))
         try:
-            await self._write(change, write)
+            after = await self._write(change, Write(manager=behaviour.actor.value))
         except (ChangedMeanwhile, AlreadyExists):
             if not await self._read_again(_target(change)):
                 raise
@@ -286,12 +301,15 @@ class Behaviours:
             if not refused_to:
                 raise
             self._world.refusals[refused_to] = Refused(error.reason, self._clock.now())
+            await self._tell_refusal(behaviour, refused_to, change, error.reason)
             return False
         if isinstance(change, Create):
             self._world.refusals.pop(refused_to, None)
+        await self._tell(behaviour, Done(change=change, before=before, after=after))
         return True
 
-    async def _write(self, change: Change, write: Write) -> None:
+    async def _write(self, change: Change, write: Write) -> Manifest | None:
+        """Do it; the object as it is then, where there is one."""
         match change:
             case Create(body=body):
                 namespace = namespace_of(body)
@@ -299,6 +317,7 @@ class Behaviours:
                     self._resource(body), body, namespace=namespace, write=write
                 )
                 self._heard(made.object)
+                return made.object.manifest()
             case Update(body=body, subresource=subresource):
                 namespace, name = full_name(body)
                 written = await self._cluster.update(
@@ -310,12 +329,40 @@ class Behaviours:
                     write=write,
                 )
                 self._heard(written.object)
+                return written.object.manifest()
             case Bind(pod=pod, node=node):
                 await self._bind(pod, node, write)
             case Delete():
                 await self._delete(change)
             case _:
                 assert_never(change)
+        return None
+
+    # -- telling ------------------------------------------------------------------------------------------
+
+    async def _tell(self, behaviour: Behaviour, done: Done) -> None:
+        if behaviour.voice is not None:
+            for news in behaviour.voice.tells(self._world, done):
+                await self._say(news, behaviour.voice.component)
+
+    async def _tell_refusal(self, behaviour: Behaviour, owner: str, change: Change, why: str) -> None:
+        about = self._world.by_uid(owner)
+        if behaviour.voice is not None and about is not None:
+            await self._say(behaviour.voice.refused(about, change, why), behaviour.voice.component)
+
+    async def _say(self, news: News, component: str) -> None:
+        """Write an Event, or count one up; nobody's work depends on it, so a failure is let go."""
+        said = Said(component, uid_of(news.about), news.reason, news.message, news.field)
+        before, now = self._said.pop(said, None), self._clock.now()
+        self._events += 1
+        body = told_again(before, now) if before else event(news, component, now, self._events)
+        change = Update(body=body) if before else Create(body)
+        with contextlib.suppress(TrimtabError):
+            written = await self._write(change, Write(manager=component))
+            if written is not None:
+                self._said[said] = written
+        if len(self._said) > _REMEMBERED:
+            del self._said[next(iter(self._said))]
 
     async def _bind(self, pod: Manifest, node: str, write: Write) -> None:
         namespace, name = full_name(pod)
@@ -340,7 +387,7 @@ class Behaviours:
         namespace, name = full_name(target)
         how = Deletion(uid=uid_of(target), propagation=change.propagation, grace_seconds=change.grace_seconds)
         left = await self._cluster.delete(self._resource(target), name, namespace=namespace, how=how)
-        if left is not None and _is_kept(left):
+        if left is not None:
             self._heard(left)
         else:
             self._lost(uid_of(target))
@@ -363,13 +410,6 @@ class Behaviours:
 
 #: the same objects under a second name
 _ELSEWHERE = frozenset({"Event.events.k8s.io"})
-
-
-def _is_kept(left: KubeObject) -> bool:
-    """Whether what a deletion answered with is still there: some kinds answer with what was just removed."""
-    metadata = left.manifest()["metadata"]
-    waits = metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds")
-    return bool(metadata.get("finalizers") or waits)
 
 
 def _target(change: Change) -> Manifest:

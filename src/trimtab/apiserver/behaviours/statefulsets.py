@@ -8,15 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.apiserver.behaviours.changes import (
-    NOTHING,
     Actor,
     Behaviour,
     Change,
     Create,
     Decision,
     Delete,
-    Update,
 )
+from trimtab.apiserver.behaviours.events import STATEFUL_SET_VOICE
 from trimtab.apiserver.behaviours.kinds import (
     CONTROLLER_REVISION,
     PERSISTENT_VOLUME_CLAIM,
@@ -35,11 +34,10 @@ from trimtab.apiserver.behaviours.manifests import (
     present,
     status_of,
     uid_of,
-    with_status,
 )
-from trimtab.apiserver.behaviours.ownership import claims, own_or_owner, pod_from
-from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready, next_available
-from trimtab.apiserver.behaviours.revisions import forgotten, history_of, template_of
+from trimtab.apiserver.behaviours.ownership import own_or_owner, pod_from
+from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready
+from trimtab.apiserver.behaviours.revisions import concluded, revised, template_of
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.quantity import percent_of
@@ -50,27 +48,15 @@ REVISION_LABEL = "controller-revision-hash"
 
 def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     """The next pod to make, to replace or to give up, and the status."""
-    stateful_set = world.get(STATEFUL_SET, *name)
-    if stateful_set is None:
-        return NOTHING
-    claimed = claims(world, stateful_set, POD)
-    if claimed.changes:
-        return Decision(changes=claimed.changes)
-    history = history_of(world, stateful_set, hash_label=HASH_LABEL)
-    if history.change is not None and not is_going(stateful_set):
-        return Decision(changes=(history.change,))
-    recorded = status_of(stateful_set).get("currentRevision")
+    found = revised(world, STATEFUL_SET, name, hash_label=HASH_LABEL)
+    if isinstance(found, Decision):
+        return found
+    history, recorded = found.history, status_of(found.owner).get("currentRevision")
     current = next((each for each in history.all if name_of(each) == recorded), history.update)
-    look = _Look(world, stateful_set, claimed.owned, current, history.update, now)
-    changes = [] if is_going(stateful_set) else list(look.moves())
-    status = look.status(changes)
-    if status != status_of(stateful_set):
-        changes.append(Update(body=with_status(stateful_set, status), subresource="status"))
-    used = {name_of(current), name_of(history.update), *(revision_of(pod) for pod in claimed.owned)}
-    limit = stateful_set["spec"].get("revisionHistoryLimit", 10)
-    changes += forgotten(history.all, used, limit)
-    again = next_available(claimed.owned, look.min_ready, now)
-    return Decision(changes=tuple(changes), again=again, on_behalf_of=uid_of(stateful_set))
+    look = _Look(world, found.owner, found.pods, current, history.update, now)
+    moves = [] if is_going(found.owner) else list(look.moves())
+    used = {name_of(current), *(revision_of(pod) for pod in found.pods)}
+    return concluded(found, moves, look.status(moves), used=used, min_ready=look.min_ready, now=now)
 
 
 def revision_of(pod: Manifest) -> str:
@@ -260,4 +246,10 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
         yield from own_or_owner(world, changed, kind=STATEFUL_SET, dependent=CONTROLLER_REVISION)
 
 
-STATEFUL_SETS = Behaviour(title="stateful sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+STATEFUL_SETS = Behaviour(
+    title="stateful sets",
+    actor=Actor.CONTROLLERS,
+    decide=decide,
+    concerned=concerned,
+    voice=STATEFUL_SET_VOICE,
+)

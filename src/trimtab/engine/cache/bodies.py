@@ -28,17 +28,11 @@ class Bodies:
 
     def __init__(self) -> None:
         self._held: dict[ResourceKey, bytes] = {}
-        self._given_up: set[ResourceKey] = set()
         self._packers: dict[tuple[str, str], _Packer] = {}
         self.size = 0
 
     def __len__(self) -> int:
         return len(self._held)
-
-    @property
-    def given_up(self) -> int:
-        """How many bodies would be kept if there were room."""
-        return len(self._given_up)
 
     def keep(self, key: ResourceKey, raw: bytes) -> None:
         """Keep an object's bytes, in place of what was kept of it."""
@@ -52,7 +46,6 @@ class Bodies:
 
     def drop(self, key: ResourceKey) -> None:
         """Keep nothing of an object any more."""
-        self._given_up.discard(key)
         if (held := self._held.pop(key, None)) is not None:
             self.size -= len(held) + _OVERHEAD
 
@@ -72,7 +65,6 @@ class Bodies:
             if self.size <= room * _RELIEF:
                 break
             self.drop(key)
-            self._given_up.add(key)
 
     def _hold(self, key: ResourceKey, packed: bytes) -> None:
         self._held[key] = packed

@@ -14,7 +14,7 @@ ever removed because reading failed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING
@@ -102,14 +102,13 @@ class ClusterCache:
             async with plain_group() as group:
                 self._watchers.begin(group)
                 group.create_task(self._kinds.run())
-                group.create_task(self._every(self._settings.discover_every, self._look_for_kinds))
-                group.create_task(self._every(_SWEEP, self._sweep))
+                group.create_task(every(_SWEEP, self._sweep, clock=self._clock, on_failure=lambda _: None))
         finally:
             self._watchers.end()
 
     async def complete(self) -> None:
         """Return when every kind is complete or has said why not; raises if the kinds cannot be learnt."""
-        while not self._is_settled():
+        while not (self._kinds.discovered and self._watchers.is_settled):
             if self._kinds.error is not None and not self._kinds.discovered:
                 raise self._kinds.error
             await self._watchers.turned()
@@ -118,21 +117,12 @@ class ClusterCache:
         """Return when the reading of some kind has gone on, stopped or begun, or kinds came or went."""
         await self._watchers.turned()
 
-    def _is_settled(self) -> bool:
-        statuses = self._watchers.statuses
-        return (
-            self._kinds.discovered and bool(statuses) and all(each.is_settled for each in statuses.values())
-        )
-
-    async def _every(self, interval: timedelta, act: Callable[[], Awaitable[None]]) -> None:
-        await every(interval, act, clock=self._clock, on_failure=lambda _: None)
-
-    async def _look_for_kinds(self) -> None:
-        self._kinds.ask()
-
     async def _sweep(self) -> None:
-        """Read anew what was last read whole too long ago, a few kinds at a time."""
-        due = self._clock.now() - self._settings.relist_every
+        """Learn and read anew what was last learnt or read whole too long ago, a few kinds at a time."""
+        now = self._clock.now()
+        if self._kinds.learnt_at is not None and now - self._kinds.learnt_at >= self._settings.discover_every:
+            self._kinds.ask()
+        due = now - self._settings.relist_every
         old = [
             each.scope
             for each in self._watchers.statuses.values()
@@ -143,12 +133,14 @@ class ClusterCache:
 
     def _arrange(self) -> None:
         """Watch what there is and is wanted; of what is left out, the kinds no longer served are gone."""
+        if not self._kinds.discovered:
+            self._watchers.turn()
+            return
         catalog = self._kinds.catalog
-        chosen = wanted(catalog, self._reach, self._chosen, self._server) if self._kinds.discovered else {}
-        for scope in self._watchers.arrange(self._gate, chosen):
-            gone = self._holdings.clear(scope)
-            if (scope.group, scope.kind) not in catalog.kinds:
-                self._tell(gone)
+        watched = wanted(catalog, self._reach, self._chosen, self._server)
+        forgotten = self._holdings.rearrange(watched)
+        self._watchers.arrange(self._gate, watched)
+        self._tell(each for each in forgotten if (each.key.group, each.key.kind) not in catalog.kinds)
 
     def _take(self, scope: Scope, resource: Resource, news: Upserted | Removed) -> None:
         if isinstance(news, Upserted):
@@ -174,7 +166,7 @@ class ClusterCache:
             case _:
                 pass
 
-    def _tell(self, changes: tuple[Change, ...]) -> None:
+    def _tell(self, changes: Iterable[Change]) -> None:
         for change in changes:
             for told in tuple(self._told):
                 told(change)
@@ -197,22 +189,22 @@ class ClusterCache:
         judge: Judge | None = None,
     ) -> None:
         """Go on by other rules: only what they concern is read anew, and all stays readable meanwhile."""
-        if settings is not None:
-            self._settings = self._watchers.settings = settings
-            self._kinds.settings = settings
+        if settings is not None and settings != self._settings:
+            self._settings = self._watchers.settings = self._kinds.settings = settings
             self._gate = Gate(self._cluster, settings.lists_at_once, settings.list_patience)
-            self._holdings.limit = settings.memory
-        self._reach, self._chosen = reach or self._reach, chosen or self._chosen
-        self._arrange()
-        if tracking is not None or judge is not None:
+            self._holdings.limit_to(settings.memory)
+        if (reach or self._reach) != self._reach or (chosen or self._chosen) != self._chosen:
+            self._reach, self._chosen = reach or self._reach, chosen or self._chosen
+            self._arrange()
+        if (tracking or self._tracking) != self._tracking or (judge or self._judge) != self._judge:
             self._tracking, self._judge = tracking or self._tracking, judge or self._judge
             self._holdings.recorder = self._recorder()
-            self._watchers.restart(self._gate, self._watchers.statuses, renewing=True)
+            self._watchers.renew(self._gate)
 
     def invalidate(self) -> None:
         """Ask again which kinds there are and read all of them anew; all stays readable meanwhile."""
         self._kinds.ask()
-        self._watchers.restart(self._gate, self._watchers.statuses)
+        self._watchers.restart(self._gate)
 
     # --- questions: every answer is of one moment -----------------------------------------------------
 
@@ -234,8 +226,8 @@ class ClusterCache:
 
     def knows(self, group: str, kind: str, namespace: str) -> bool:
         """Whether an object of this kind that is absent here is absent in the cluster, too."""
-        statuses = self._watchers.statuses
-        status = statuses.get(Scope(group, kind)) or statuses.get(Scope(group, kind, namespace))
+        scopes = Scope(group, kind), Scope(group, kind, namespace)
+        status = self._watchers.status(scopes[0]) or self._watchers.status(scopes[1])
         return status is not None and status.is_current
 
     def subscribe(self, told: Callable[[Change], None]) -> Callable[[], None]:

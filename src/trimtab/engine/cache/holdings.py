@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -39,6 +40,11 @@ def record_size(live: Live | None) -> int:
     return size + (_DIGEST if live.digest else 0)
 
 
+def _has_body(live: Live | None) -> bool:
+    """Whether an object is to be kept whole: those and no others have a digest."""
+    return live is not None and bool(live.digest)
+
+
 class Holdings:
     """Records and bodies, kept together."""
 
@@ -48,6 +54,7 @@ class Holdings:
         self.recorder = recorder
         self.limit = limit
         self._records = 0
+        self._wanted = 0
 
     def put(self, scope: Scope, resource: Resource, told: KubeObject) -> tuple[Change, ...]:
         """Keep an object as it was told."""
@@ -68,9 +75,18 @@ class Holdings:
         self._account(changes)
         return changes
 
-    def clear(self, scope: Scope) -> tuple[Change, ...]:
-        """Keep nothing of one kind and scope."""
-        return tuple(change for key in list(self.index.shelf(scope)) for change in self.remove(scope, key))
+    def rearrange(self, watched: Container[Scope]) -> tuple[Change, ...]:
+        """Keep nothing that is no longer watched; what another watch covers now stays as it is."""
+        forgotten: list[Change] = []
+        for scope in self.index.scopes():
+            if scope not in watched:
+                for key in list(self.index.shelf(scope)):
+                    wide, narrow = Scope(key.group, key.kind), Scope(key.group, key.kind, key.namespace)
+                    if wide in watched or narrow in watched:
+                        self.index.move(key, scope, wide if wide in watched else narrow)
+                    else:
+                        forgotten += self.remove(scope, key)
+        return tuple(forgotten)
 
     def manifest(self, key: ResourceKey) -> Manifest | None:
         """The whole object, if it is kept."""
@@ -86,11 +102,20 @@ class Holdings:
             records=self._records,
             bodies=self.bodies.size,
             limit=self.limit,
-            given_up=self.bodies.given_up,
+            given_up=self._wanted - len(self.bodies),
         )
+
+    def limit_to(self, limit: int | None) -> None:
+        """Take no more bytes than this from now on."""
+        self.limit = limit
+        self._trim()
 
     def _account(self, changes: tuple[Change, ...]) -> None:
         for change in changes:
             self._records += record_size(change.after) - record_size(change.before)
+            self._wanted += _has_body(change.after) - _has_body(change.before)
+        self._trim()
+
+    def _trim(self) -> None:
         if self.limit is not None and self._records + self.bodies.size > self.limit:
             self.bodies.trim(max(self.limit - self._records, 0))

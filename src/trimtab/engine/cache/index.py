@@ -38,7 +38,8 @@ class Index:
 
     def __init__(self) -> None:
         self._shelves: dict[tuple[str, str, str], Shelf] = {}
-        self._roots: dict[Mark, set[ResourceKey]] = {}
+        self._roots: dict[Mark, Shelf] = {}
+        self._orders: dict[Mark, list[ResourceKey]] = {}
         self._owned: dict[_OwnerId, set[ResourceKey]] = {}
         self._namespaces: dict[str, set[ResourceKey]] = {}
         self._claims = Claims()
@@ -59,13 +60,23 @@ class Index:
             return found
         return self._shelves.get((key.group, key.kind, key.namespace), _NOTHING).get(key)
 
+    def scopes(self) -> tuple[Scope, ...]:
+        """Every kind and scope that something is known of."""
+        return tuple(Scope(*place) for place in self._shelves)
+
     def shelf(self, scope: Scope) -> Shelf:
         """The objects of one kind and scope, to be read only."""
         return self._shelves.get((scope.group, scope.kind, scope.namespace), _NOTHING)
 
     def roots(self, mark: Mark) -> tuple[Live, ...]:
         """The roots that carry a mark, in the order of their keys."""
-        return self._all(sorted(self._roots.get(mark, ())))
+        held = self._roots.get(mark)
+        if held is None:
+            return ()
+        # Roots change far more often than they come and go, so the order is worth remembering.
+        if (order := self._orders.get(mark)) is None:
+            order = self._orders[mark] = sorted(held)
+        return tuple([held[key] for key in order])
 
     def marks(self) -> tuple[Mark, ...]:
         """Every mark that a root carries, in order."""
@@ -112,6 +123,14 @@ class Index:
         touched = self._claims.drop_set(key) if is_set(key) else []
         return (Change(key, before, None), *self._relinked(touched))
 
+    def move(self, key: ResourceKey, before: Scope, after: Scope) -> None:
+        """Put an object on another shelf, since another watch covers it now."""
+        places = [(scope.group, scope.kind, scope.namespace) for scope in (before, after)]
+        shelf = self._shelves[places[0]]
+        self._shelves.setdefault(places[1], {})[key] = shelf.pop(key)
+        if not shelf:
+            del self._shelves[places[0]]
+
     def _placed(self, scope: Scope, live: Live) -> Change | None:
         shelf = self._shelves.setdefault((scope.group, scope.kind, scope.namespace), {})
         before = shelf.get(live.key)
@@ -124,6 +143,8 @@ class Index:
         elif before.owners != live.owners or before.mark != live.mark:
             self._unlink(before)
             self._link(live)
+        elif live.is_root and live.mark is not None:
+            self._roots[live.mark][live.key] = live
         return Change(live.key, before, live)
 
     def _with_set(self, claim: Live) -> Live:
@@ -149,13 +170,17 @@ class Index:
 
     def _link(self, live: Live) -> None:
         if live.is_root and live.mark is not None:
-            self._roots.setdefault(live.mark, set()).add(live.key)
+            self._roots.setdefault(live.mark, {})[live.key] = live
+            self._orders.pop(live.mark, None)
         for owner in live.owners:
             self._owned.setdefault(owner.uid or owner.key, set()).add(live.key)
 
     def _unlink(self, live: Live) -> None:
-        if live.mark is not None:
-            _discard(self._roots, live.mark, live.key)
+        if live.mark is not None and (held := self._roots.get(live.mark)) is not None:
+            held.pop(live.key, None)
+            self._orders.pop(live.mark, None)
+            if not held:
+                del self._roots[live.mark]
         for owner in live.owners:
             _discard(self._owned, owner.uid or owner.key, live.key)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from trimtab.engine.cache.catalog import (
@@ -46,7 +46,7 @@ class Kinds:
     ) -> None:
         self.catalog = Catalog()
         self.version = ""
-        self.discovered = False
+        self.learnt_at: datetime | None = None
         self.error: TrimtabError | None = None
         self._cluster = cluster
         self.settings = settings
@@ -57,6 +57,11 @@ class Kinds:
         self._awaited: dict[str, int] = {}
         self._news = asyncio.Event()
         self._asked = asyncio.Event()
+
+    @property
+    def discovered(self) -> bool:
+        """Whether the server has ever said which kinds there are."""
+        return self.learnt_at is not None
 
     async def run(self) -> None:
         """Keep up, for ever."""
@@ -79,7 +84,7 @@ class Kinds:
     def undefine(self, key: ResourceKey) -> None:
         """A CustomResourceDefinition is gone, and with it what it declared."""
         if (gone := self._definitions.pop(key, None)) is not None:
-            self.catalog = with_definitions(self.catalog, [Definition(gone.group, gone.kind, ())])
+            self._learn(with_definitions(self.catalog, [Definition(gone.group, gone.kind, ())]))
             self._news.set()
 
     def announce(self, key: ResourceKey, told: KubeObject) -> None:
@@ -103,7 +108,7 @@ class Kinds:
             await self._clock.sleep(self.settings.settle.total_seconds())
             self._news.clear()
             if self.discovered:
-                self.catalog = with_definitions(self.catalog, self._definitions.values())
+                self._learn(with_definitions(self.catalog, self._definitions.values()))
                 self._changed()
 
     async def _discover(self) -> None:
@@ -131,10 +136,15 @@ class Kinds:
         if not self.version:
             self.version = plain_version((await self._cluster.version()).git_version)
         known = catalog_of(found, self.catalog)
-        self.catalog = with_definitions(known, self._definitions.values())
-        self.discovered = True
+        self._learn(with_definitions(known, self._definitions.values()))
+        self.learnt_at = self._clock.now()
         self.error = _partly(found.failed)
         return self._next_look()
+
+    def _learn(self, catalog: Catalog) -> None:
+        """Keep the catalog that is there if nothing is new: whoever builds on it then has nothing to do."""
+        if catalog != self.catalog:
+            self.catalog = catalog
 
     def _next_look(self) -> float | None:
         served = {each.api_version for each in self.catalog.resources()}

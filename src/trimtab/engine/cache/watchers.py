@@ -17,6 +17,7 @@ from trimtab.engine.cache.seen import Remembered
 from trimtab.engine.cache.states import KindStatus, Reading, begun, heard, reading_after, stopped
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.kube import follow
+from trimtab.kube.failures import Unauthenticated
 from trimtab.kube.picture import Complete, Removed, Upserted
 from trimtab.tasks.backoff import Backoff, pause
 from trimtab.tasks.chance import draw
@@ -49,15 +50,32 @@ class Watchers:
         miss: Callable[[], None],
     ) -> None:
         """Watchers that hand on the news, and call `miss` when the server knows no such kind."""
-        self.statuses: dict[Scope, KindStatus] = {}
         self.settings = settings
-        self._group: asyncio.TaskGroup | None = None
+        self.clock = clock
+        self.take = take
+        self.miss = miss
         self._index = index
-        self._clock = clock
-        self._take = take
-        self._miss = miss
-        self._tasks: dict[Scope, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._watchers: dict[Scope, _Watcher] = {}
+        self._is_arranged = False
+        self._rules = 0
+        self._read_by: dict[Scope, int] = {}
         self._turned = asyncio.Event()
+
+    @property
+    def statuses(self) -> dict[Scope, KindStatus]:
+        """How the reading of every kind and scope stands."""
+        return {scope: watcher.status for scope, watcher in self._watchers.items()}
+
+    def status(self, scope: Scope) -> KindStatus | None:
+        """How the reading of one kind and scope stands, if it is watched."""
+        found = self._watchers.get(scope)
+        return None if found is None else found.status
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that shall be watched is complete or has said why not."""
+        return self._is_arranged and all(each.status.is_settled for each in self._watchers.values())
 
     def begin(self, group: asyncio.TaskGroup) -> None:
         """Let this group own the tasks from now on."""
@@ -66,41 +84,50 @@ class Watchers:
     def end(self) -> None:
         """The group has ended, and all tasks with it: from now on nothing is known to be current."""
         self._group = None
-        self._tasks.clear()
-        self.statuses.clear()
+        self._watchers.clear()
+        self._is_arranged = False
         self.turn()
 
-    def arrange(self, source: Collections, wanted: Mapping[Scope, Resource]) -> tuple[Scope, ...]:
-        """Watch what is wanted and nothing else; the answer is what was watched and is no longer."""
-        left = tuple(scope for scope in self._tasks if scope not in wanted)
-        for scope in left:
-            self._tasks.pop(scope).cancel()
-            del self.statuses[scope]
+    def arrange(self, source: Collections, wanted: Mapping[Scope, Resource]) -> None:
+        """Watch what is wanted and nothing else."""
+        for scope in [scope for scope in self._watchers if scope not in wanted]:
+            self._watchers.pop(scope).end()
+        self._read_by = {scope: rules for scope, rules in self._read_by.items() if scope in wanted}
         for scope, resource in wanted.items():
-            before = self.statuses.get(scope)
+            before = self.status(scope)
             if before is None:
-                self._start(source, scope, resource, renewing=False)
+                self._start(source, scope, resource)
             elif before.resource.api_version != resource.api_version:
-                self._start(source, scope, resource, renewing=True)
-        self.turn()
-        return left
-
-    def restart(self, source: Collections, scopes: Iterable[Scope], *, renewing: bool = False) -> None:
-        """Read these anew; `renewing` takes every object for new, even in a state that is known."""
-        for scope in scopes:
-            self._start(source, scope, self.statuses[scope].resource, renewing=renewing)
+                self._read_by.pop(scope, None)
+                self._start(source, scope, resource)
+        self._is_arranged = True
         self.turn()
 
-    def _start(self, source: Collections, scope: Scope, resource: Resource, *, renewing: bool) -> None:
+    def restart(self, source: Collections, scopes: Iterable[Scope] | None = None) -> None:
+        """Read these, or all, anew; only what differs is told."""
+        for scope in list(self._watchers if scopes is None else scopes):
+            self._start(source, scope, self._watchers[scope].status.resource)
+        self.turn()
+
+    def renew(self, source: Collections) -> None:
+        """Read everything anew by other rules: every object counts as new, even in a state that is known."""
+        self._rules += 1
+        self.restart(source)
+
+    def _start(self, source: Collections, scope: Scope, resource: Resource) -> None:
         if self._group is None:
             return
-        if (running := self._tasks.get(scope)) is not None:
-            running.cancel()
-        self.statuses[scope] = begun(scope, resource, self._clock.now())
+        if (running := self._watchers.get(scope)) is not None:
+            running.end()
+        # Until a kind has been read completely by the rules of today, its records may be of other rules.
+        renewing = self._read_by.get(scope) != self._rules
         remembered = Remembered(self._index, scope, renewing=renewing)
-        self._tasks[scope] = self._group.create_task(
-            self._watch(source, scope, resource, remembered), name=f"watch {resource.full_kind}"
-        )
+        watcher = self._watchers[scope] = _Watcher(self, scope, resource, remembered)
+        watcher.task = self._group.create_task(watcher.run(source), name=f"watch {resource.full_kind}")
+
+    def completed(self, scope: Scope) -> None:
+        """A kind has been read completely by the rules of today."""
+        self._read_by[scope] = self._rules
 
     async def turned(self) -> None:
         """Return when the status of some kind has changed."""
@@ -111,53 +138,78 @@ class Watchers:
         self._turned.set()
         self._turned = asyncio.Event()
 
-    async def _watch(
-        self, source: Collections, scope: Scope, resource: Resource, remembered: Remembered
-    ) -> None:
-        """Read one kind in one scope for ever, whatever happens to it."""
-        failures = 0
-        while True:
-            complete_at = self.statuses[scope].complete_at
-            try:
-                await self._read(source, scope, resource, remembered)
-                error: Exception = Unavailable(f"watch {resource.full_kind}", "it ended")
-            except TrimtabError as refused:
-                error = refused
-            except Exception as bug:  # noqa: BLE001 - a poisonous object must stop its own kind alone
-                _log.exception("reading %s failed", resource.full_kind)
-                error = bug
-            failures = failures + 1 if self.statuses[scope].complete_at == complete_at else 1
-            wait = self._pause(error, failures)
-            self._set(scope, stopped(self.statuses[scope], error, self._clock.now(), wait))
-            if self.statuses[scope].reading is Reading.UNSERVED:
-                self._miss()
-            await self._clock.sleep(wait)
 
-    async def _read(
-        self, source: Collections, scope: Scope, resource: Resource, remembered: Remembered
-    ) -> None:
-        told = follow(source, resource, namespace=scope.namespace, seen=remembered, clock=self._clock)
-        taken = 0
+class _Watcher:
+    """Reads one kind in one scope until it is ended."""
+
+    def __init__(self, owner: Watchers, scope: Scope, resource: Resource, remembered: Remembered) -> None:
+        self.status = begun(scope, resource, owner.clock.now())
+        self.task: asyncio.Task[None] | None = None
+        self._owner = owner
+        self._scope = scope
+        self._resource = resource
+        self._remembered = remembered
+        self._is_ended = False
+
+    def end(self) -> None:
+        """Take no more news, not even those that were read already."""
+        self._is_ended = True
+        if self.task is not None:
+            self.task.cancel()
+
+    async def run(self, source: Collections) -> None:
+        """Read for ever, whatever happens."""
+        failures = 0
+        while not self._is_ended:
+            complete_at = self.status.complete_at
+            error = await self._outcome(source)
+            failures = failures + 1 if self.status.complete_at == complete_at else 1
+            wait = self._pause(error, failures)
+            self._turn(stopped(self.status, error, self._owner.clock.now(), wait))
+            if self.status.reading is Reading.UNSERVED:
+                self._owner.miss()
+            await self._owner.clock.sleep(wait)
+
+    async def _outcome(self, source: Collections) -> Exception:
+        """Why the reading ended."""
+        try:
+            await self._read(source)
+        except TrimtabError as error:
+            return error
+        except Exception as bug:  # noqa: BLE001 - a poisonous object must stop its own kind alone
+            _log.exception("reading %s failed", self._resource.full_kind)
+            return bug
+        return Unavailable(f"watch {self._resource.full_kind}", "it ended")
+
+    async def _read(self, source: Collections) -> None:
+        clock, taken = self._owner.clock, 0
+        told = follow(
+            source, self._resource, namespace=self._scope.namespace, seen=self._remembered, clock=clock
+        )
         async with aclosing(told) as all_news:
             async for news in all_news:
+                if self._is_ended:
+                    return
                 if isinstance(news, Upserted | Removed):
-                    self._take(scope, resource, news)
+                    self._owner.take(self._scope, self._resource, news)
                     taken += 1
                     if taken % _TURN == 0:
                         await asyncio.sleep(0)
                     continue
                 if isinstance(news, Complete):
-                    remembered.renewing = False
-                self._set(scope, heard(self.statuses[scope], news, self._clock.now()))
+                    self._remembered.renewing = False
+                    self._owner.completed(self._scope)
+                self._turn(heard(self.status, news, clock.now()))
 
     def _pause(self, error: Exception, failures: int) -> float:
         """How long to wait before the next try: rights come rarely, other things may pass soon."""
         if not isinstance(error, TrimtabError):
             error = Unavailable("", "")
-        if reading_after(error) is Reading.REFUSED:
-            return self.settings.retry_refused.total_seconds()
+        # Credentials are renewed by themselves; rights are given by somebody, some day.
+        if reading_after(error) is Reading.REFUSED and not isinstance(error, Unauthenticated):
+            return self._owner.settings.retry_refused.total_seconds()
         return pause(error, failures=failures, backoff=_BACKOFF, chance=draw())
 
-    def _set(self, scope: Scope, status: KindStatus) -> None:
-        self.statuses[scope] = status
-        self.turn()
+    def _turn(self, status: KindStatus) -> None:
+        self.status = status
+        self._owner.turn()

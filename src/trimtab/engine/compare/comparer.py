@@ -25,12 +25,13 @@ from trimtab.engine.compare.judging import (
     extra_outcome,
     local_differences,
     needs_other_version,
+    problem_of,
 )
 from trimtab.engine.live import Live, LiveView
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.matching import Pair, Role, ScopeOf, Wanted, paired
 from trimtab.engine.rows import Desired, Row, Verdict
-from trimtab.errors import Missing, TrimtabError, Unavailable
+from trimtab.errors import Missing, TrimtabError, UserError
 from trimtab.kube.cluster import Cluster, Write
 from trimtab.kube.discovery import Resource
 from trimtab.kube.objects import KubeObject
@@ -143,11 +144,16 @@ class Comparer:
         if memory.rules != rules.digest:
             memory.rules, memory.outcomes = rules.digest, {}
         if memory.claims is not wanted.desired:
-            self._unclaim(wanted.unit, memory.claims)
-            memory.claims = wanted.desired
-            for one in wanted.desired:
-                self._claims.setdefault(one.key, {})[wanted.unit] = None
+            self._claim(wanted, memory)
         return memory
+
+    def _claim(self, wanted: Wanted, memory: _Memory) -> None:
+        """Note what a unit wants now; what it wanted before others did, it still does."""
+        for one in wanted.desired:
+            self._claims.setdefault(one.key, {})[wanted.unit] = None
+        keys = {one.key for one in wanted.desired}
+        self._unclaim(wanted.unit, (one for one in memory.claims if one.key not in keys))
+        memory.claims = wanted.desired
 
     def _unclaim(self, unit: str, claims: Iterable[Desired]) -> None:
         for one in claims:
@@ -166,8 +172,8 @@ class Comparer:
     def _row(self, pair: Pair, outcome: Outcome, mark: Mark, unit: str) -> Row:
         live, claim = pair.live, None
         if pair.desired is not None:
-            if live is not None and live.mark is not None and live.mark != mark:
-                claim = live.mark
+            if live is not None and live.mark is not None:
+                claim = live.mark if live.mark != mark else None
             elif len(self._claims[pair.desired.key]) > 1:
                 claim = self._rival(pair.desired.key, unit)
         return Row(
@@ -179,6 +185,7 @@ class Comparer:
             ours=outcome.ours,
             claimed_by=claim,
             problem=outcome.problem,
+            refusal=outcome.refusal,
             taints=outcome.taints,
         )
 
@@ -254,9 +261,8 @@ class Comparer:
             try:
                 await self._asked(case, rules)
             except TrimtabError as error:
-                differs = case.pair.live is not None and not isinstance(error, Unavailable)
-                verdict = Verdict.OUT_OF_SYNC if differs else Verdict.UNKNOWN
-                case.close(Outcome(verdict=verdict, problem=str(error)), lasts=False)
+                told = problem_of(error, case.pair.key)
+                case.close(Outcome(verdict=Verdict.UNKNOWN, problem=told), lasts=False)
 
     async def _asked(self, case: _Case, rules: KeyRules) -> None:
         case.pair = self._as_of_now(case.pair)
@@ -292,10 +298,15 @@ class Comparer:
         if not found:
             case.close(SAME)
             return
-        predicted = await self._predicted(desired, case.pair.key)
+        try:
+            predicted = await self._predicted(desired, case.pair.key)
+        except UserError as error:
+            told = problem_of(error, case.pair.key)
+            case.close(Outcome(verdict=Verdict.OUT_OF_SYNC, differences=found, refusal=told), lasts=False)
+            return
         (new,) = await self._less((self._lens.view(predicted, rules),), rules)
-        told = confirmed_differences(there, new, rules, self._lens)
-        outcome = Outcome(verdict=Verdict.OUT_OF_SYNC, differences=told) if told else SAME
+        sure = confirmed_differences(wanted, there, new, rules, self._lens)
+        outcome = Outcome(verdict=Verdict.OUT_OF_SYNC, differences=sure) if sure else SAME
         # Had somebody written meanwhile, the server would have told about another object than this one.
         case.close(outcome, lasts=_version(predicted) == _version(manifest))
 

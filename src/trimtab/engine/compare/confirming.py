@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trimtab.engine.compare.owners import NONE, Fields, is_leaf, ownership, touches
+import msgspec
+
+from trimtab.engine.compare.owners import NONE, Elements, Fields, is_leaf, ownership, touches
 from trimtab.engine.compare.walking import (
     REORDERED,
     UNOWNED_METADATA,
@@ -30,7 +32,7 @@ SERVER: Final = "server"
 
 
 def changes(
-    live: Manifest, predicted: Manifest, *, manager: str, with_status: bool = False
+    desired: Manifest, live: Manifest, predicted: Manifest, *, manager: str, with_status: bool = False
 ) -> tuple[Found, ...]:
     """What an apply would change of our fields, as the server's dry-run of it tells."""
     before, after = ownership(live, manager), ownership(predicted, manager)
@@ -41,9 +43,30 @@ def changes(
     place: Place = (None, "f:metadata", "metadata", "metadata")
     inner = shape.child("metadata") if shape else None
     walk.fields(_metadata(live), _metadata(predicted), _map(after.ours.get("f:metadata")), inner, place)
-    return tuple(
-        each for each in walk.found if touches(before.ours, each.path) or touches(after.ours, each.path)
-    )
+    return tuple(each for each in walk.found if _is_ours(each.path, desired, before.ours, after.ours))
+
+
+def _is_ours(path: Elements, desired: Manifest, *owned: Fields) -> bool:
+    """Whether a field is or was ours; empty maps and lists are nobody's, so what is wanted counts as well."""
+    return any(touches(fields, path) for fields in owned) or _is_declared(desired, path)
+
+
+def _is_declared(desired: Any, path: Elements) -> bool:
+    value = desired
+    for element in path:
+        if element.startswith("f:") and isinstance(value, dict) and element[2:] in value:
+            value = value[element[2:]]
+        elif element.startswith("k:") and isinstance(value, list):
+            value = next((each for each in value if _has_keys(each, element)), None)
+        else:
+            return False
+    return True
+
+
+def _has_keys(item: Any, element: str) -> bool:
+    """Whether an item carries none but these keys, as far as it carries them."""
+    keys = msgspec.json.decode(element[2:])
+    return isinstance(item, dict) and all(same(item.get(name, key), key) for name, key in keys.items())
 
 
 class _Walk:
@@ -58,17 +81,17 @@ class _Walk:
         """Tell apart two maps, key by key."""
         for name in dict.fromkeys((*live, *new)):
             inner = shape.child(name) if shape else None
-            node = _map(owned.get(f"f:{name}"))
+            node = owned.get(f"f:{name}")
             inside: Place = (place, f"f:{name}", name, name)
             self._values(live.get(name, ABSENT), new.get(name, ABSENT), node, inner, inside)
 
-    def _values(self, live: Any, new: Any, node: Fields, shape: Schema | None, place: Place) -> None:
+    def _values(self, live: Any, new: Any, node: Fields | None, shape: Schema | None, place: Place) -> None:
         if same(live, new) or (live in (None, ABSENT) and new in (None, ABSENT)):
             return
         if isinstance(live, dict) and isinstance(new, dict) and not _is_whole(node, shape):
-            self.fields(live, new, node, shape, place)
+            self.fields(live, new, node or NONE, shape, place)
         elif isinstance(live, list) and isinstance(new, list):
-            self._lists(live, new, node, shape, place)
+            self._lists(live, new, node or NONE, shape, place)
         else:
             self._tell(live, new, place, SERVER)
 
@@ -86,7 +109,7 @@ class _Walk:
         for element in dict.fromkeys((*before, *after)):
             (at, value), (to, item) = old.get(element, ("", ABSENT)), fresh.get(element, ("", ABSENT))
             inside: Place = (place, element, at or to, to or at)
-            self._values(value, item, _map(node.get(element)), element_shape(shape), inside)
+            self._values(value, item, node.get(element), element_shape(shape), inside)
         if [each for each in before if each in fresh] != [each for each in after if each in old]:
             self._tell(live, new, place, REORDERED)
 
@@ -94,9 +117,9 @@ class _Walk:
         self.found.append(Found(path_of(place), pointer_tokens(place), new, live, rule))
 
 
-def _is_whole(node: Fields, shape: Schema | None) -> bool:
+def _is_whole(node: Fields | None, shape: Schema | None) -> bool:
     """Whether a map is replaced as a whole: so its schema says, or, without one, the record of owners."""
-    return shape.atomic if shape is not None else node is not NONE and is_leaf(node)
+    return shape.atomic if shape is not None else node is not None and is_leaf(node)
 
 
 def _less(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from trimtab.tasks import DeadlinePassed, JobRaised, WorkerCrashed, WorkerProces
 STRIKES: Final = 3
 MOST_REMEMBERED: Final = 10_000
 _TOO_SLOW: Final = "it was not done within {limit:g} s on {count} objects, and is not tried any more"
+#: for the process to start, on however busy a machine; jq's own time is counted by the kernel
+START: Final = timedelta(seconds=60)
 
 
 class JqPaths:
@@ -56,9 +58,9 @@ class JqPaths:
 
     async def _removed(self, expression: str, manifests: Sequence[Manifest]) -> Sequence[Manifest]:
         values = tuple(Raw(msgspec.json.encode(each)) for each in manifests)
-        payload = msgspec.json.encode(jqworker.Job(expression, values))
+        payload = self._job(expression, values)
         try:
-            answer = await self._pool.run(jqworker.removed, payload, deadline=self._limit)
+            answer = await self._pool.run(jqworker.removed, payload, deadline=self._limit + START)
         except (DeadlinePassed, WorkerCrashed):
             self._strikes[expression] = self._strikes.get(expression, 0) + 1
             return manifests
@@ -66,13 +68,16 @@ class JqPaths:
             return manifests
         return msgspec.json.decode(answer, type=list[Manifest])
 
+    def _job(self, expression: str, values: tuple[Raw, ...]) -> bytes:
+        return msgspec.json.encode(jqworker.Job(expression, self._limit.total_seconds(), values))
+
     async def _check(self, expression: str) -> str:
         if expression not in self._checked:
             if len(self._checked) >= MOST_REMEMBERED:
                 self._checked.clear()
-            payload = msgspec.json.encode(jqworker.Job(expression))
+            payload = self._job(expression, ())
             try:
-                said = (await self._pool.run(jqworker.check, payload, deadline=self._limit * 10)).decode()
+                said = (await self._pool.run(jqworker.check, payload, deadline=self._limit + START)).decode()
             except (DeadlinePassed, WorkerCrashed) as exc:
                 said = f"it cannot be compiled: {exc.reason}"
             self._checked[expression] = said

@@ -1,11 +1,15 @@
-"""What worker processes do with jq: compile an expression, take out what it names. Pure.
+"""What worker processes do with jq: compile an expression, take out what it names.
 
 jq is a language with loops and recursion, given by users; nothing inside a process can stop it. So it runs
-where a process can be killed.
+where a process can be killed, under an alarm that kills it: the kernel counts the processor time of jq
+alone, however busy the machine is and however long the process took to start. Not to be called at home.
 """
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +23,8 @@ class Job(Struct, frozen=True):
     """An expression, and the values to take out of what it names."""
 
     expression: str
+    #: seconds of processor time
+    limit: float
     values: tuple[Raw, ...] = ()
 
 
@@ -26,7 +32,8 @@ def check(payload: bytes) -> bytes:
     """Nothing, or what is wrong with an expression."""
     job = msgspec.json.decode(payload, type=Job)
     try:
-        _compiled(job.expression)
+        with _limited(job.limit):
+            _compiled(job.expression)
     except ValueError as exc:
         return str(exc).partition("\n")[0].encode()
     return b""
@@ -35,7 +42,18 @@ def check(payload: bytes) -> bytes:
 def removed(payload: bytes) -> bytes:
     """The values less what the expression names, as a list."""
     job = msgspec.json.decode(payload, type=Job)
-    return b"[" + b",".join(_removed(job.expression, bytes(value)) for value in job.values) + b"]"
+    with _limited(job.limit):
+        return b"[" + b",".join(_removed(job.expression, bytes(value)) for value in job.values) + b"]"
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """End this process when the block takes more processor time; nobody handles the signal, so it kills."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _removed(expression: str, value: bytes) -> bytes:

@@ -17,6 +17,7 @@ from trimtab.engine.compare.owners import Ownership, ownership
 from trimtab.engine.compare.walking import OTHER_VERSION, Found, differences
 from trimtab.engine.marks import Tracking
 from trimtab.engine.rows import Difference, Verdict
+from trimtab.errors import TrimtabError
 from trimtab.kube.merging.typed import ABSENT
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
@@ -33,6 +34,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
     ours: bool = True
     problem: str = ""
+    refusal: str = ""
     taints: bool = True
 
 
@@ -67,16 +69,16 @@ def local_differences(
     """What an apply would change, judged without a server; both sides as the lens shows them."""
     wanted, there = lens.masked(desired), lens.masked(live)
     found = differences(wanted, there, manager=lens.manager, with_status=lens.with_status)
-    return _told(found, ownership(live, lens.manager), rules, lens)
+    return _told(found, ownership(live, lens.manager), rules, lens) if found else ()
 
 
 def confirmed_differences(
-    live: Manifest, predicted: Manifest, rules: KeyRules, lens: Lens
+    desired: Manifest, live: Manifest, predicted: Manifest, rules: KeyRules, lens: Lens
 ) -> tuple[Difference, ...]:
-    """What an apply would change, as a server's dry-run tells; both sides as the lens shows them."""
+    """What an apply would change, as a server's dry-run tells; all sides as the lens shows them."""
     there, new = lens.masked(live), lens.masked(predicted)
-    found = changes(there, new, manager=lens.manager, with_status=lens.with_status)
-    return _told(found, ownership(live, lens.manager), rules, lens)
+    found = changes(desired, there, new, manager=lens.manager, with_status=lens.with_status)
+    return _told(found, ownership(live, lens.manager), rules, lens) if found else ()
 
 
 def needs_other_version(found: Iterable[Difference]) -> bool:
@@ -85,7 +87,7 @@ def needs_other_version(found: Iterable[Difference]) -> bool:
 
 
 def _told(found: Iterable[Found], owners: Ownership, rules: KeyRules, lens: Lens) -> tuple[Difference, ...]:
-    return tuple(
+    told = (
         Difference(
             path=pointer_of(each.pointer),
             desired=_value(each.desired),
@@ -96,6 +98,7 @@ def _told(found: Iterable[Found], owners: Ownership, rules: KeyRules, lens: Lens
         for each in found
         if not rules.trusts(owners, each.path)
     )
+    return tuple(sorted(told, key=lambda each: each.path))
 
 
 def _value(value: Any) -> Any:
@@ -108,6 +111,16 @@ def _managers(owners: Ownership, found: Found, manager: str) -> str:
     if owners.is_ours(found.path):
         names[manager] = None
     return ", ".join(names)
+
+
+def problem_of(error: TrimtabError, key: ResourceKey) -> str:
+    """What to say of an object that could not be judged; servers quote what they refuse, Secrets included."""
+    if key.kind.casefold() != "secret":
+        return str(error)
+    reason = (
+        f"the server refuses it ({type(error).__name__}) in words that are not shown, as they may quote it"
+    )
+    return str(TrimtabError(str(key), reason, "Look for fields of a wrong type, or that may not be changed"))
 
 
 def extra_outcome(live: Manifest, key: ResourceKey, tracking: Tracking) -> Outcome:

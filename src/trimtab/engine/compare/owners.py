@@ -71,6 +71,14 @@ def is_leaf(node: Fields) -> bool:
     return not node or (len(node) == 1 and SELF in node)
 
 
+def node_at(fields: Fields, path: Elements) -> Fields:
+    """What is owned beneath a path; nothing where the path is not in the set."""
+    node: Any = fields
+    for element in path:
+        node = node.get(element) if isinstance(node, dict) else None
+    return node if isinstance(node, dict) else NONE
+
+
 def has(fields: Fields, path: Elements) -> bool:
     """Whether the path is a member."""
     node: Any = fields

@@ -28,6 +28,7 @@ from trimtab.engine.compare.owners import (
     has,
     is_leaf,
     members,
+    node_at,
     ownership,
 )
 from trimtab.kube.merging.fields import item as set_element
@@ -121,17 +122,20 @@ class _Walk:
         """Compare the fields of two maps that merge field by field."""
         matched = 0
         for name, value in desired.items():
-            node = owned.get(f"f:{name}")
+            element = "f:" + name
+            node = owned.get(element)
             held = live.get(name, ABSENT)
             if node is not None:
                 matched += 1
-                if not is_leaf(node):
+                if node and (len(node) > 1 or SELF not in node):  # parts of it are owned apart
                     inner = shape.child(name) if shape else None
-                    self._granular(value, held, node, inner, (place, f"f:{name}", name, name))
+                    self._granular(value, held, node, inner, (place, element, name, name))
                     continue
+            if value.__class__ is str and value == held:
+                continue  # most values are text, and most of them are as they should be
             if not same(value, held):
                 inner = shape.child(name) if shape else None
-                self._unrecorded(value, held, inner, (place, f"f:{name}", name, name))
+                self._unrecorded(value, held, inner, (place, element, name, name))
         if len(owned) - matched - (SELF in owned):
             present = {f"f:{name}" for name in desired}
             held_by_element = {f"f:{name}": (name, value) for name, value in live.items()}
@@ -148,7 +152,7 @@ class _Walk:
 
     def _unrecorded(self, value: Any, held: Any, shape: Schema | None, place: Place) -> None:
         """Compare unequal values of which no part is recorded as ours; a schema may tell that they merge."""
-        if value and held and _merges(shape):
+        if value and held and (_merges(shape) or (shape is None and self._merges_for_others(value, place))):
             self._granular(value, held, NONE, shape, place)
         else:
             self._mismatch(value, held, NONE, shape, place)
@@ -166,6 +170,7 @@ class _Walk:
             self._mismatch(desired, live, node, shape, place)
             return
         places = {element: number for number, element in enumerate(there)}
+        places_wanted = {SELF, *wanted}
         last, in_order = -1, True
         for number, (element, value) in enumerate(zip(wanted, desired, strict=True)):
             at = places.get(element)
@@ -177,8 +182,18 @@ class _Walk:
             self._item(value, live[at], node.get(element), element_shape(shape), inside)
         if not in_order:
             self._tell(desired, live, place, REORDERED)
-        held = {element: (str(number), live[number]) for element, number in places.items()}
-        self._given_up(node, set(wanted), held, place)
+        if any(element not in places_wanted for element in node):
+            held = {element: (str(number), live[number]) for element, number in places.items()}
+            self._given_up(node, places_wanted, held, place)
+
+    def _none_of(self, live: list[Any], node: Fields, shape: Schema | None, place: Place) -> bool:
+        """Compare with a list of which nothing is wanted; say whether its items could be told apart."""
+        keying = keying_of(node, shape) or keying_of(self._record_of_others(place), None)
+        there = keying.elements(live) if keying else None
+        if there is not None:
+            held = {element: (str(number), live[number]) for number, element in enumerate(there)}
+            self._given_up(node, set(), held, place)
+        return there is not None
 
     def _item(self, value: Any, held: Any, node: Fields | None, shape: Schema | None, place: Place) -> None:
         if type(value) is not dict or type(held) is not dict:
@@ -193,16 +208,45 @@ class _Walk:
     def _mismatch(self, value: Any, held: Any, node: Fields, shape: Schema | None, place: Place) -> None:
         """Tell of unequal values, unless a server would not see the wanted one, or write it as it is."""
         missing = held is ABSENT or held is None
-        if value is None or value in ({}, []):
-            if value is None and missing:
+        if value is None and missing and self._kept(place) in (ABSENT, None, {}, []):
+            return
+        if (value is None or value in ({}, [])) and not missing and self._stays_merged(node, shape, place):
+            # Nothing is wanted of something that merges: it stays, but for what we own of it.
+            if isinstance(held, dict):
+                self.fields({}, held, node, shape, place)
                 return
-            if not missing and (not is_leaf(node) or _merges(shape)):
-                held_by_element = {f"f:{name}": (name, each) for name, each in _map(held).items()}
-                self._given_up(node, set(), held_by_element, place)
+            if isinstance(held, list) and self._none_of(held, node, shape, place):
                 return
-        if value is not None and same(self._kept(place), ABSENT if missing else held):
+        if self._is_written_as(value, held, place):
             return
         self._tell(value, held, place, ABSENT_RULE if missing else CHANGED)
+
+    def _stays_merged(self, node: Fields, shape: Schema | None, place: Place) -> bool:
+        """Whether the value at a place merges part by part: our record, its schema or others' tell."""
+        if not is_leaf(node) or shape is not None:
+            return not is_leaf(node) or _merges(shape)
+        return not is_leaf(self._record_of_others(place))
+
+    def _merges_for_others(self, value: Any, place: Place) -> bool:
+        """Whether a map without a schema is known to merge, because others own parts of it."""
+        return isinstance(value, dict) and not is_leaf(self._record_of_others(place))
+
+    def _record_of_others(self, place: Place) -> Fields:
+        """What somebody else owns beneath a place, if anybody owns parts of it."""
+        path = path_of(place)
+        for owner in self._owners.others:
+            node = node_at(owner.fields, path) if owner.version == self._desired.get("apiVersion") else NONE
+            if not is_leaf(node):
+                return node
+        return NONE
+
+    def _is_written_as(self, value: Any, held: Any, place: Place) -> bool:
+        """Whether a server writes the wanted value as it is in the live object."""
+        if value is None and held != "":
+            return False  # what becomes of null depends on what is around it, but for text in maps
+        if self._schema is not None and value == [] and held is None:
+            return True  # lists that are always written are written as null
+        return same(self._kept(place), ABSENT if held is None else held)
 
     def _given_up(
         self, node: Fields, present: set[str], held: Mapping[str, tuple[str, Any]], place: Place
@@ -268,27 +312,37 @@ class Keying(Struct, frozen=True):
 
     def elements(self, items: Iterable[Any]) -> list[str] | None:
         """The element of each item; None if one has none, or two have the same."""
-        found: list[str] = []
-        for each in items:
-            if not self.names:
-                if each is None or isinstance(each, dict | list):
-                    return None
-                found.append(set_element(each))
-                continue
-            known = {**self.defaults, **each} if isinstance(each, dict) else {}
-            keys = {name: known[name] for name in self.names if name in known}
-            if not keys:
-                return None
-            found.append(key_element(keys))
-        return found if len(set(found)) == len(found) else None
+        element_of = self._by_keys if self.names else _by_value
+        found = [element_of(each) for each in items]
+        return found if "" not in found and len(set(found)) == len(found) else None
+
+    def _by_keys(self, item: Any) -> str:
+        """The element of an item by its keys; empty if it has none."""
+        if item.__class__ is not dict:
+            return ""
+        if len(self.names) == 1 and item.get(self.names[0]).__class__ is str:
+            return _by_text(self.names[0], item[self.names[0]])
+        keys = {name: item[name] for name in self.names if name in item}
+        if len(keys) < len(self.names):
+            keys = {**self.defaults, **keys}
+        return key_element(keys) if keys else ""
+
+
+@lru_cache(maxsize=4096)
+def _by_text(name: str, text: str) -> str:
+    """The element of an item with one key; the same few names come by again and again."""
+    return key_element({name: text})
+
+
+def _by_value(item: Any) -> str:
+    """The element of an item of a set; empty for what cannot be one."""
+    return "" if item is None or isinstance(item, dict | list) else set_element(item)
 
 
 def keying_of(node: Fields, shape: Schema | None) -> Keying | None:
     """How a list is keyed: as its schema says, else as the server has recorded; None if neither tells."""
-    if shape is not None and shape.list_type == "map":
-        return Keying(shape.list_keys, _defaults(shape))
-    if shape is not None and shape.list_type == "set":
-        return Keying((), {})
+    if shape is not None and shape.list_type != "atomic":
+        return _schema_keying(shape)
     elements = [element for element in node if element != SELF]
     if elements and all(element.startswith("k:") for element in elements):
         names = dict.fromkeys(name for element in elements for name in _key_names(element))
@@ -296,8 +350,12 @@ def keying_of(node: Fields, shape: Schema | None) -> Keying | None:
     return Keying((), {}) if elements and all(element.startswith("v:") for element in elements) else None
 
 
-def _defaults(shape: Schema) -> Mapping[str, Any]:
-    return {name: default for name, default in shape.key_defaults.items() if default is not None}
+@lru_cache(maxsize=1024)
+def _schema_keying(shape: Schema) -> Keying:
+    if shape.list_type == "set":
+        return Keying((), {})
+    defaults = {name: default for name, default in shape.key_defaults.items() if default is not None}
+    return Keying(shape.list_keys, defaults)
 
 
 @lru_cache(maxsize=65536)

@@ -13,7 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.health import definitions, pods, serving, workloads
-from trimtab.engine.health.values import HOOK_FINALIZERS, PENDING_DELETION, Health, Seen, unknown
+from trimtab.engine.health.values import (
+    HOOK_FINALIZERS,
+    PENDING_DELETION,
+    Health,
+    HealthStatus,
+    Seen,
+    unknown,
+)
 from trimtab.resources.manifests import Manifest
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -86,10 +93,9 @@ def health_of(manifest: Manifest, rules: Iterable[HealthRule] = ()) -> Health | 
     if going is not None:
         return going
     group, _, version = seen.api_version.rpartition("/")
-    for rule in rules:
-        judged = rule.judge(manifest) if rule.applies_to(group, seen.kind) else None
-        if judged is not None:
-            return judged
+    judged = _by_rules(rules, group, seen.kind, lambda: manifest)
+    if judged is not None:
+        return judged
     judge = _JUDGES.get((group, seen.kind))
     if judge is None:
         return None
@@ -103,12 +109,30 @@ def health_in(
 
     Whether it is being deleted, the caller knows already: `deletion_health`.
     """
-    for rule in rules:
-        judged = rule.judge(msgspec.json.decode(raw)) if rule.applies_to(group, kind) else None
-        if judged is not None:
-            return judged
+    judged = _by_rules(rules, group, kind, lambda: msgspec.json.decode(raw))
+    if judged is not None:
+        return judged
     judge = _JUDGES.get((group, kind))
     return None if judge is None else _judged(judge, version, kind, lambda: judge.decoder.decode(raw))
+
+
+def _by_rules(
+    rules: Iterable[HealthRule], group: str, kind: str, manifest: Callable[[], Manifest]
+) -> Health | None:
+    """The judgement of the first rule that has one; a rule that does wrong makes the object Unknown."""
+    for rule in rules:
+        if not rule.applies_to(group, kind):
+            continue
+        try:
+            judged: Any = rule.judge(manifest())
+        except Exception as exc:  # noqa: BLE001 - the rule is a user's, so it may raise anything
+            told = type(exc).__name__ if kind == "Secret" else str(exc)  # words may quote the object
+            return unknown(f"a rule for {kind} failed: {told}")
+        if isinstance(judged, Health) and isinstance(judged.status, HealthStatus):
+            return judged
+        if judged is not None:
+            return unknown(f"a rule for {kind} answered with something that is no health")
+    return None
 
 
 def _going(seen: Seen) -> Health | None:

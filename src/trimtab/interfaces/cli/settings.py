@@ -29,7 +29,8 @@ def settings(invocation: Invocation, output: str) -> None:
         for one in effective_settings(invocation)
     ]
     if output == "text":
-        click.echo(table([("SETTING", "VALUE", "ORIGIN"), *rows]))
+        shown = [(setting, value or '""', origin) for setting, value, origin in rows]
+        click.echo(table([("SETTING", "VALUE", "ORIGIN"), *shown]))
     else:
         names = ("setting", "value", "origin")
         click.echo(encoded([dict(zip(names, row, strict=True)) for row in rows], output))

@@ -13,7 +13,15 @@ from typing import NamedTuple
 import click
 
 #: verb → the module beside this one that holds the command of that name
-VERBS = {"cluster": "cluster", "settings": "settings", "version": "version"}
+VERBS = {
+    "cluster": "cluster",
+    "plan": "plan",
+    "render": "render",
+    "settings": "settings",
+    "status": "status",
+    "sync": "sync",
+    "version": "version",
+}
 
 
 class Invocation(NamedTuple):
@@ -76,9 +84,10 @@ def trimtab(context: click.Context, config: Path | None, overrides: dict[str, st
 
     \b
     Examples:
-      trimtab version                                    what is installed
-      trimtab settings                                   what is set, and by whom
-      trimtab --set cluster.page_size=100 settings       the same, with one change
+      trimtab cluster up                       a cluster in memory, for trying things out
+      trimtab plan ./deploy -n shop            what a sync would do
+      trimtab sync ./deploy -n shop            do it, and wait until all is well
+      trimtab status                           how every app stands
     """
     del debug  # it matters only where an error ends
     context.obj = Invocation(environment=context.obj, config=config, overrides=overrides)

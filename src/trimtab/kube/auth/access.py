@@ -49,6 +49,10 @@ class Access(Protocol):
         """The name to check the server's certificate against, if it is not the host."""
 
     @property
+    def compression(self) -> bool:
+        """Whether the server may compress its answers."""
+
+    @property
     def namespace(self) -> str:
         """The namespace to work in when none is named."""
 
@@ -71,6 +75,7 @@ class _Target(Struct, frozen=True, kw_only=True):
     proxy: Secret | None = None
     tls_server_name: str | None = None
     insecure: bool = False
+    compression: bool = True
     impersonation: tuple[tuple[str, str], ...] = ()
 
     def is_https(self) -> bool:
@@ -106,6 +111,11 @@ class ServerAccess:
     def tls_server_name(self) -> str | None:
         """The name to check the server's certificate against, if it is not the host."""
         return self._target.tls_server_name
+
+    @property
+    def compression(self) -> bool:
+        """Whether the server may compress its answers."""
+        return self._target.compression
 
     @property
     def namespace(self) -> str:
@@ -298,6 +308,7 @@ def _access(
         proxy=Secret(proxy) if proxy else None,
         tls_server_name=kubeconfig.tls_server_name(cluster),
         insecure=cluster.entry.insecure_skip_tls_verify,
+        compression=not cluster.entry.disable_compression,
         impersonation=_impersonation(impersonate or _acting_as(user.entry), user.subject),
     )
     trusted = _trusted(cluster, clock)

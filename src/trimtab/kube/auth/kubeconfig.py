@@ -52,6 +52,7 @@ class ClusterEntry(Struct, frozen=True, kw_only=True, rename="kebab"):
     certificate_authority_data: str = ""
     #: secret because it may hold the proxy's password
     proxy_url: Secret = Secret("")
+    disable_compression: bool = False
     extensions: tuple[Extension, ...] = ()
 
 

@@ -86,6 +86,12 @@ class Target(Struct, frozen=True, kw_only=True):
     blank: Mapping[str, Any] = {}
     #: the API versions that are known; owners in another one are forgotten. None: all are
     served: frozenset[str] | None = None
+    #: the shapes of all versions of a custom resource; None where fields have the same names in all of them
+    versions: Mapping[str, Shape] | None = None
+
+    def shape_in(self, api_version: str) -> Shape:
+        """The shape of the kind in one of its versions."""
+        return (self.versions or {}).get(api_version, self.shape)
 
 
 class _Conflicts(Exception):
@@ -94,6 +100,10 @@ class _Conflicts(Exception):
     def __init__(self, fields: Mapping[str, FieldSet]) -> None:
         super().__init__()
         self.fields = fields
+
+
+class _Unconvertible(Exception):
+    """An object that cannot be had in another version of its kind, of which somebody owns fields."""
 
 
 # -- writing ------------------------------------------------------------------------------------------------
@@ -113,7 +123,10 @@ def updated(
         return bare  # owners are recorded from the beginning, or from the first apply on
     if any(_problems(each, target) for each in (before, bare)):
         return bare
-    return _with_owners(bare, capped(_after_update(before, bare, owners, target, manager, now)))
+    try:
+        return _with_owners(bare, capped(_after_update(before, bare, owners, target, manager, now)))
+    except _Unconvertible:
+        return bare
 
 
 def created(new: Mapping[str, Any], target: Target, *, manager: str, now: datetime) -> dict[str, Any]:
@@ -160,12 +173,7 @@ def _after_update(
     manager: str,
     now: datetime,
 ) -> Owners:
-    owners = _current(owners, target)
-    comparison = _compared(live, new, target)
-    owners = _less(owners, comparison)
-    taken = comparison.changed - UNOWNED
-    if taken.is_empty:
-        return owners
+    owners = _current(owners, live, target)
     entry = Entry(
         manager=manager,
         operation=UPDATE,
@@ -173,31 +181,69 @@ def _after_update(
         subresource=target.subresource,
         time=written_time(now),
     )
+    comparison = _compared(live, new, target, target.api_version)
+    owners = _less(owners, _changes(live, new, owners, target, entry.identity))
+    taken = comparison.changed - UNOWNED
+    if taken.is_empty:
+        return owners
     before = owners.get(entry.identity, entry)
     return {**owners, entry.identity: entry.owning(taken | before.fields)}
 
 
-def _current(owners: Owners, target: Target) -> Owners:
+def _current(owners: Owners, live: Mapping[str, Any], target: Target) -> Owners:
     """The owners under today's schema, in API versions that are still known."""
+    for entry in owners.values():
+        _check_convertible(live, entry.api_version, target)
     return {
-        identity: entry.owning(reconciled(entry.fields, target.shape))
+        identity: entry.owning(reconciled(entry.fields, target.shape_in(entry.api_version)))
         for identity, entry in owners.items()
-        if target.served is None or entry.api_version in target.served
+        if target.versions is not None or target.served is None or entry.api_version in target.served
     }
 
 
-def _compared(live: Mapping[str, Any], new: Mapping[str, Any], target: Target) -> Comparison:
-    return compared(live, new, target.shape).outside(target.reset)
+def _check_convertible(value: Mapping[str, Any], api_version: str, target: Target, told: str = "") -> None:
+    """Refuse what cannot be had in a version: a custom resource has the same fields there, or cannot be."""
+    if target.versions is None or api_version == target.api_version:
+        return
+    shape = target.versions.get(api_version)
+    if shape is None:
+        raise _Unconvertible(f"{told}request to convert CR to an invalid group/version: {api_version}")
+    if found := list(problems(value, shape)):
+        raise _Unconvertible(f"{told}{_spoken(found)}")
 
 
-def _less(owners: Owners, comparison: Comparison, *, sparing: str = "") -> Owners:
+def _compared(
+    live: Mapping[str, Any], new: Mapping[str, Any], target: Target, api_version: str
+) -> Comparison:
+    return compared(live, new, target.shape_in(api_version)).outside(target.reset)
+
+
+def _changes(
+    live: Mapping[str, Any], new: Mapping[str, Any], owners: Owners, target: Target, me: str
+) -> dict[str, Comparison]:
+    """What has changed, in every version in which somebody owns fields."""
+    found = {target.api_version: _compared(live, new, target, target.api_version)}
+    for identity, entry in owners.items():
+        if identity != me and entry.api_version not in found:
+            _check_convertible(live, entry.api_version, target, "failed to convert old object: ")
+            _check_convertible(new, entry.api_version, target, "failed to convert new object: ")
+            found[entry.api_version] = _compared(live, new, target, entry.api_version)
+    return found
+
+
+def _less(owners: Owners, changes: Mapping[str, Comparison], *, sparing: str = "") -> Owners:
     """The owners after others' fields were changed or removed; `sparing` keeps what it has."""
-    gone = comparison.changed | comparison.removed
     left = {
-        identity: entry if identity == sparing else entry.owning(entry.fields - gone)
+        identity: entry if identity == sparing else _reduced(entry, changes.get(entry.api_version))
         for identity, entry in owners.items()
     }
     return {identity: entry for identity, entry in left.items() if not entry.fields.is_empty}
+
+
+def _reduced(entry: Entry, comparison: Comparison | None) -> Entry:
+    if comparison is None:
+        return entry
+    return entry.owning(entry.fields - (comparison.changed | comparison.removed))
 
 
 # -- applying -----------------------------------------------------------------------------------------------
@@ -213,7 +259,7 @@ def applied(
     now: datetime,
 ) -> dict[str, Any]:
     """The object after the manager has applied a configuration; `live` is None if there is no object yet."""
-    _check_type(config, target)
+    check_type(config, target)
     old = dict(live) if live is not None else dict(target.blank)
     owners = _recorded(old)
     bare = _bare(old)
@@ -230,6 +276,8 @@ def applied(
         if unexpected:
             raise _conflict(unexpected, owners) from None
         new, owners = _merged(bare, config, owners, target, entry=entry, force=True, now=now)
+    except _Unconvertible as exc:
+        raise internal_error(str(exc)) from None
     return _with_owners(_with_last_applied(new, config, manager), owners)
 
 
@@ -251,19 +299,19 @@ def _merged(
 ) -> tuple[dict[str, Any], Owners]:
     """The merged object and its owners; raises if others own what would change."""
     me = entry.identity
-    owners = _current(owners, target)
+    owners = _current(owners, live, target)
     last = owners.get(me)
     wanted = set_of(config, target.shape).outside(target.reset)
     owners[me] = entry.owning(wanted)
     new = merged(live, dict(config), target.shape)
-    new = _pruned(new, owners, last, wanted, target.shape)
-    comparison = _compared(live, new, target)
-    conflicts = _taken_from_others(owners, comparison, me)
+    new = _pruned(new, owners, last, wanted, target)
+    changes = _changes(live, new, owners, target, me)
+    conflicts = _taken_from_others(owners, changes, me)
     if conflicts and not force:
         raise _Conflicts(conflicts)
     changed = not same(live, new)
     time = written_time(now) if changed else last.time if last else ""
-    owners = _less(owners, comparison, sparing=me)
+    owners = _less(owners, changes, sparing=me)
     return (new if changed else live), _stripped(owners, me, time)
 
 
@@ -276,35 +324,62 @@ def _stripped(owners: Owners, me: str, time: str) -> Owners:
     return others if mine.fields.is_empty else {**others, me: mine}
 
 
-def _taken_from_others(owners: Owners, comparison: Comparison, me: str) -> dict[str, FieldSet]:
+def _taken_from_others(owners: Owners, changes: Mapping[str, Comparison], me: str) -> dict[str, FieldSet]:
     shared = {
-        identity: entry.fields & comparison.changed for identity, entry in owners.items() if identity != me
+        identity: entry.fields & changes[entry.api_version].changed
+        for identity, entry in owners.items()
+        if identity != me
     }
     return {identity: fields for identity, fields in shared.items() if not fields.is_empty}
 
 
-def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, shape: Shape) -> Any:
+def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, target: Target) -> Any:
     """The merged object less what was applied last time, is not now, and nobody else owns."""
-    if last is None or (last.fields - wanted).is_empty:
+    if last is None or last.fields.is_empty:
+        return new
+    versions = _owned_by_version(owners, last.api_version)
+    if set(versions) == {target.api_version} and (last.fields - wanted).is_empty:
         return new  # nothing is given up
-    everything = with_named(set_of(new, shape), shape)
+    told = "failed to prune fields: "
+    _check_convertible(
+        new, last.api_version, target, f"{told}failed to convert merged object to last applied version: "
+    )
+    shape = target.shape_in(last.api_version)
     formerly = with_named(last.fields, shape)
     rest = without(new, formerly, shape)
     # Structs vanish with their last field, so parents of what somebody owns are put back first ...
-    owned = EMPTY
-    for entry in owners.values():
-        owned |= entry.fields
-    kept = with_named(set_of(rest, shape), shape) | with_named(owned, shape)
-    rest = without(new, everything - kept, shape)
+    for version, owned in versions.items():
+        at = f"object at version {version}: "
+        _check_convertible(
+            new, version, target, f"{told}failed add back owned items: failed to convert merged {at}"
+        )
+        rest = _with_owned(new, rest, owned, target.shape_in(version))
     # ... and then everything that was not ours to remove.
+    everything = with_named(set_of(new, shape), shape)
     gone = (everything - with_named(set_of(rest, shape), shape)) & formerly
     return without(new, gone, shape)
+
+
+def _owned_by_version(owners: Owners, first: str) -> dict[str, FieldSet]:
+    """What is owned by anybody, by API version; one of them comes first."""
+    found: dict[str, FieldSet] = {}
+    for entry in sorted(owners.values(), key=lambda entry: entry.api_version != first):
+        found[entry.api_version] = found.get(entry.api_version, EMPTY) | entry.fields
+    return found
+
+
+def _with_owned(new: Any, rest: Any, owned: FieldSet, shape: Shape) -> Any:
+    """The rest of an object with what of it is owned put back."""
+    everything = with_named(set_of(new, shape), shape)
+    kept = with_named(set_of(rest, shape), shape) | with_named(owned, shape)
+    return without(new, everything - kept, shape)
 
 
 # -- refusing -----------------------------------------------------------------------------------------------
 
 
-def _check_type(config: Mapping[str, Any], target: Target) -> None:
+def check_type(config: Mapping[str, Any], target: Target) -> None:
+    """Refuse a configuration of something else than what it is applied to."""
     version, kind = config.get("apiVersion", ""), config.get("kind", "")
     if (version, kind) != (target.api_version, target.kind):
         raise bad_request(f"invalid object type: {_spoken_type(version, kind)}")
@@ -344,8 +419,11 @@ def _untypable(which: str, value: Mapping[str, Any], found: list[Problem]) -> Re
     metadata = _metadata(value)
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     kind = _spoken_type(value.get("apiVersion", ""), value.get("kind", ""))
-    told = str(found[0]) if len(found) == 1 else "\n  ".join(["errors:", *map(str, found)])
-    return internal_error(f"failed to create typed {which} object ({name}; {kind}): {told}")
+    return internal_error(f"failed to create typed {which} object ({name}; {kind}): {_spoken(found)}")
+
+
+def _spoken(found: list[Problem]) -> str:
+    return str(found[0]) if len(found) == 1 else "\n  ".join(["errors:", *map(str, found)])
 
 
 def _conflict(conflicts: Mapping[str, FieldSet], owners: Owners) -> ApplyConflict:

@@ -6,7 +6,8 @@ Kubernetes deviates from the RFCs in places; these functions side with Kubernete
 - `replace` of a missing key adds it; `copy` of a missing key, and a missing `value`, stand for null;
 - a negative index counts from the end; `+1` and `01` are indices;
 - whatever goes wrong while operations are carried out gets one and the same answer (the hint says more);
-- merge patches drop nulls also inside lists that they bring.
+- merge patches drop nulls also inside lists that they bring;
+- maps that a patch reaches into come out sorted by key, others as they were: refusals show the result.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
             result.pop(name, None)
         else:
             result[name] = _merged_value(result.get(name), value)
-    return result
+    return dict(sorted(result.items()))
 
 
 def _merged_value(before: Any, value: Any) -> Any:
@@ -65,7 +66,7 @@ def without_nulls(value: Any) -> Any:
     """The value without fields that are null, inside lists too; null items of lists stay."""
     match value:
         case dict():
-            return {name: without_nulls(each) for name, each in value.items() if each is not None}
+            return {name: without_nulls(value[name]) for name in sorted(value) if value[name] is not None}
         case list():
             return [without_nulls(each) for each in value]
         case _:
@@ -88,7 +89,7 @@ def json_patch(document: Mapping[str, Any], patch: Any) -> Any:
             editing.carry_out(operation)
         except _Failed as exc:
             raise _rejected(str(exc)) from exc
-    return editing.document
+    return editing.result()
 
 
 def _rejected(hint: str) -> Refused:
@@ -136,6 +137,16 @@ class _Editing:
     def __init__(self, document: Any) -> None:
         self.document = document
         self._copied = 0
+        self._entered: list[dict[str, Any]] = []  # maps that operations have reached into
+
+    def result(self) -> Any:
+        """The document after all operations."""
+        for holder in (self.document, *self._entered):
+            if isinstance(holder, dict):
+                pairs = sorted(holder.items())
+                holder.clear()
+                holder.update(pairs)
+        return self.document
 
     def carry_out(self, operation: Operation) -> None:
         """Change the document as one operation says."""
@@ -222,6 +233,8 @@ class _Editing:
             holder = holder[_index(part, len(holder))] if inside else holder.get(part)
             if not isinstance(holder, list | dict):
                 raise _Failed(f"there is no list or object above {pointer}")
+            if isinstance(holder, dict):
+                self._entered.append(holder)
         return holder, key
 
 

@@ -50,7 +50,7 @@ def _bad_type(expected: str, value: Any) -> Refused:
 
 
 def _bad_directive(value: Mapping[str, Any]) -> Refused:
-    told = f"unknown patch type: {gotext.plain(value[DIRECTIVE])} in map: {gotext.plain(value)}"
+    told = f"unknown patch type: {gotext.as_text(value[DIRECTIVE])} in map: {gotext.plain(value)}"
     return internal_error(told)
 
 

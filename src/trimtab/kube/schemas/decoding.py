@@ -89,6 +89,77 @@ def _of_map(wanted: str, values: Schema) -> str:
     return found.group(1) if found else values.type
 
 
+# -- after a strategic merge patch ------------------------------------------------------------------------
+
+_KINDS = {bool: "bool", int: "int64", float: "float64", str: "string", list: "slice", dict: "map"}
+_WHOLE = {"string": str, "boolean": bool, "integer": int, "number": float}
+
+
+def unconvertible(value: Any, schema: Schema, wanted: str = "") -> str | None:
+    """Why the server cannot turn the result of a strategic merge patch into an object; None if it can.
+
+    It is not decoded as text but copied field by field, in the order of the fields, so the words are others.
+    """
+    if value is None or schema.preserves_unknown:
+        return None
+    if schema.model in (QUANTITY, TIME, MICRO_TIME, INT_OR_STRING):
+        return next((problem.text for problem in _special(value, schema, "")), None)
+    if schema.type == "object":
+        return _uncopied_map(value, schema, wanted)
+    if schema.type == "array":
+        return _uncopied_list(value, schema, wanted)
+    if schema.format == "byte":
+        return _uncopied_bytes(value)
+    return _uncopied_scalar(value, schema, wanted)
+
+
+def _uncopied_map(value: Any, schema: Schema, wanted: str) -> str | None:
+    if not isinstance(value, dict):
+        what = "map" if schema.values is not None else "struct"
+        return f"cannot restore {what} from{'' if what == 'map' else ':'} {_KINDS[type(value)]}"
+    if schema.values is not None:
+        below = _of_map(wanted, schema.values)
+        found = (unconvertible(each, schema.values, below) for each in value.values())
+    else:
+        found = (
+            unconvertible(value[name], field, field.go.type if field.go else "")
+            for name, field in schema.fields()
+            if name in value
+        )
+    return next((problem for problem in found if problem), None)
+
+
+def _uncopied_list(value: Any, schema: Schema, wanted: str) -> str | None:
+    if not isinstance(value, list):
+        return f"cannot restore slice from {_KINDS[type(value)]}"
+    below = wanted.removeprefix("[]").removeprefix("*")
+    found = (unconvertible(each, schema.element, below) for each in value if schema.element is not None)
+    return next((problem for problem in found if problem), None)
+
+
+def _uncopied_bytes(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None if isinstance(value, list) else f"cannot restore slice from {_KINDS[type(value)]}"
+    at = _base64_problem(value)
+    return None if at is None else f"error decoding from json: illegal base64 data at input byte {at}"
+
+
+def _uncopied_scalar(value: Any, schema: Schema, wanted: str) -> str | None:
+    kind = _WHOLE.get(schema.type)
+    number = type(value) in (int, float)
+    if kind is None or type(value) is kind or (kind is float and number):
+        return None
+    if kind is int and isinstance(value, float):
+        return None if value.is_integer() else f"cannot convert float64 to {wanted}"
+    if kind is str and type(value) is int:
+        return f"cannot convert int64 to {wanted}"
+    plain = {"string": "string", "boolean": "bool", "number": "float64"}.get(schema.type, schema.format)
+    return f"unrecognized type: {plain}"
+
+
+# -- single values ----------------------------------------------------------------------------------------
+
+
 def _scalar(value: Any, schema: Schema, named: str, wanted: str) -> Iterator[Problem]:
     match schema.type:
         case "string":

@@ -18,7 +18,7 @@ from typing import Any
 
 from trimtab.kube.quantity import BadQuantity, parse_quantity
 from trimtab.kube.schemas.default_rules import RULES, SWITCHED_OFF
-from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schema
+from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, UNDECLARED, Schema
 from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
 
 RESOURCE_LIST = "v1.ResourceList"  # amounts of resources, which the server keeps to thousandths
@@ -175,7 +175,8 @@ def _declared(schema: Schema | None, name: str) -> Schema | None:
     """The node of a field that the definition itself declares."""
     if schema is None:
         return None
-    return schema.child(name) if name in schema.properties else schema.values
+    found = schema.child(name) if name in schema.properties else schema.values
+    return None if found is UNDECLARED else found
 
 
 def _without_nulls(value: Any, schema: Schema | None) -> Any:

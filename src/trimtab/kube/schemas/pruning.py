@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.kube.schemas.schema import Schema
+from trimtab.kube.schemas.schema import UNDECLARED, Schema
 
 
 class Pruned(Struct, frozen=True, kw_only=True):
@@ -32,6 +32,11 @@ def pruned(manifest: Mapping[str, Any], schema: Schema) -> Pruned:
     dropped: list[str] = []
     left = _object(manifest, schema, "", dropped)
     return Pruned(manifest=left, dropped=tuple(dropped if schema.model else sorted(dropped, key=_in_order)))
+
+
+def pruned_value(value: Any, schema: Schema) -> Any:
+    """A value anywhere in an object without the fields that its schema does not have."""
+    return _value(value, schema, "", [])
 
 
 def _in_order(path: str) -> tuple[int, str]:
@@ -79,4 +84,4 @@ def _value(value: Any, schema: Schema, path: str, dropped: list[str]) -> Any:
 
 def _has_fields(schema: Schema) -> bool:
     """Whether anything below is known; where a value has the wrong type, others complain."""
-    return schema.type == "object" or schema.embedded or bool(schema.properties)
+    return schema.type == "object" or schema.embedded or bool(schema.properties) or schema is UNDECLARED

@@ -153,7 +153,7 @@ class Schema:
             if isinstance(raw, Mapping):
                 self._values = Schema(raw, self._types, within_open=self.open)
             elif raw is True:
-                self._values = ANYTHING
+                self._values = UNDECLARED
         return self._values
 
     def fields(self) -> Iterator[tuple[str, Schema]]:
@@ -230,7 +230,8 @@ class Schema:
 
 def crd_schema(declared: Mapping[str, Any], types: Types) -> Schema:
     """The root node of a CRD version's `openAPIV3Schema`; `types` are the built-in ones, for metadata."""
-    properties = {**declared.get("properties", {}), **TYPE_META, "metadata": {"$ref": OBJECT_META}}
+    own = {**TYPE_META, "metadata": {"allOf": [{"$ref": OBJECT_META}]}}
+    properties = {**(declared.get("properties") or {}), **own}
     return Schema({**declared, "type": "object", "properties": properties}, types)
 
 
@@ -257,3 +258,5 @@ def _go_field(text: str | None) -> GoField | None:
 
 
 ANYTHING = Schema({"x-kubernetes-preserve-unknown-fields": True})
+#: what may stand in a map that only says that it is one: plain values, and nothing beneath
+UNDECLARED = Schema({})

@@ -177,3 +177,94 @@ async def kinds_without_a_status(stage: Stage) -> None:
     await stage.patch(CONFIG_MAPS, "a", {"status": {}}, how=PatchType.MERGE, subresource="status")
     await stage.apply(CONFIG_MAPS, "a", config_map("a"), subresource="status")
     await stage.patch(CONFIG_MAPS, "a", {"spec": {}}, how=PatchType.MERGE, subresource="scale")
+
+
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 5}}
+ODD_SCALES: dict[str, Any] = {
+    "another uid": {**SCALE, "metadata": {"name": "a", "uid": "x"}},
+    "another name": {**SCALE, "metadata": {"name": "b"}},
+    "no name": {**SCALE, "metadata": {}},
+    "another namespace": {**SCALE, "metadata": {"name": "a", "namespace": "x"}},
+    "another kind": {**SCALE, "kind": "Foo"},
+    "another version": {**SCALE, "apiVersion": "autoscaling/v2"},
+    "no kind": {"metadata": {"name": "a"}, "spec": {"replicas": 6}},
+    "an unknown field": {**SCALE, "spec": {"replica": 5}},
+    "a wrong type": {**SCALE, "spec": {"replicas": "5"}},
+    "owners": {**SCALE, "metadata": {"name": "a", "managedFields": []}},
+    "no JSON": b"{",
+}
+
+
+async def _oddly_scaled(stage: Stage, kind: Resource, body: Any, scale: Any) -> None:
+    await stage.given(kind, body)
+    await stage.update(kind, "a", scale, subresource="scale", write=Write(manager="scaler"))
+    await stage.get(kind, "a")
+
+
+async def _scale_patched(stage: Stage, kind: Resource, body: Any) -> None:
+    await stage.given(kind, body)
+    for patch in (
+        {"spec": {"replicas": 2}},
+        {"spec": {"replica": 4}},
+        {"metadata": {"resourceVersion": "1"}},
+        {"metadata": {"uid": "x"}},
+    ):
+        await stage.patch(kind, "a", patch, how=PatchType.MERGE, subresource="scale")
+        await stage.get(kind, "a")
+    await stage.patch(kind, "a", {"spec": {"replicas": 7}}, how=PatchType.STRATEGIC, subresource="scale")
+    await stage.patch(kind, "missing", {"spec": {"replicas": 1}}, how=PatchType.MERGE, subresource="scale")
+
+
+async def _scale_applied(stage: Stage, kind: Resource, body: Any) -> None:
+    await stage.given(kind, body)
+    for manager, force, scale in (
+        ("one", False, SCALE),
+        ("one", True, SCALE),
+        ("one", False, {**SCALE, "spec": {"replicas": 2}}),
+        ("two", False, {**SCALE, "spec": {"replicas": 7}}),
+        ("two", False, {**SCALE, "spec": {"replica": 7}}),
+        ("two", False, {**SCALE, "kind": "Foo"}),
+        ("one", False, {**SCALE, "spec": {}}),
+    ):
+        await stage.apply(kind, "a", scale, subresource="scale", manager=manager, force=force)
+        await stage.get(kind, "a")
+    missing = {**SCALE, "metadata": {"name": "missing"}}
+    await stage.apply(kind, "missing", missing, subresource="scale")
+    await stage.update(kind, "missing", missing, subresource="scale")
+
+
+for kind_, body_ in (SCALABLE[0], SCALABLE[-1]):
+    for what, scale_ in ODD_SCALES.items():
+        TABLE.add(
+            "subresource", "scale", f"{kind_.kind} scaled by {what}", _oddly_scaled, kind_, body_, scale_
+        )
+    TABLE.add("subresource", "scale", f"{kind_.kind}: the scale is patched", _scale_patched, kind_, body_)
+    TABLE.add("subresource", "scale", f"{kind_.kind}: the scale is applied", _scale_applied, kind_, body_)
+
+
+@case("subresource", "scale")
+async def replicas_that_nobody_has_cannot_be_applied(stage: Stage) -> None:
+    await stage.given(GADGETS, gadget("a"))
+    await stage.apply(GADGETS, "a", SCALE, subresource="scale")
+    await stage.apply(GADGETS, "a", {**SCALE, "kind": "Foo"}, subresource="scale")
+
+
+@case("subresource", "status")
+async def counts_that_cannot_be(stage: Stage) -> None:
+    for kind, body in (*SCALABLE, (SERVICES, service("a"))):
+        await stage.given(kind, body)
+        for status in (
+            {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3},
+            {"observedGeneration": -1, "collisionCount": 2},
+            {"collisionCount": 1},
+            {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}},
+        ):
+            await stage.patch(kind, "a", {"status": status}, how=PatchType.MERGE, subresource="status")
+
+
+@case("subresource", "status")
+async def the_status_of_a_service_that_is_not_there(stage: Stage) -> None:
+    await stage.apply(SERVICES, "a", named(SERVICES, "a", status={}), subresource="status")
+    whole = service("b", clusterIPs=["None"], ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
+    await stage.update(SERVICES, "b", whole, subresource="status")
+    await stage.get(SERVICES, "b")

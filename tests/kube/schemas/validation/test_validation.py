@@ -92,6 +92,9 @@ def our_creation(answer: Json) -> Json:
 
 def our_update(answer: Json, kept: Json) -> Json:
     old = kept[answer["case"]["of"]]
+    if old["kind"] == "CustomResourceDefinition":  # by the time of the change it was established
+        established = {"conditions": [{"type": "Established", "status": "True"}]}
+        old = {**old, "status": {**old["status"], **established}}
     schema = schema_of(built_in(), old)
     new = defaulted(spoiled(old, answer["case"]), schema)
     group = old["apiVersion"].rpartition("/")[0]

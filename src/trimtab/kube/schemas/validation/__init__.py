@@ -19,6 +19,7 @@ from trimtab.kube.schemas.validation import (
     configuration,
     definitions,
     networks,
+    statuses,
     storage,
     workloads,
 )
@@ -47,6 +48,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     update: Callable[[Json, Json], Causes] = _no_change
     name: NameRule = dns_subdomain
     rechecked: bool = True  # whether an update is judged by the rules of creation, too
+    status: Callable[[Json, Json], Causes] | None = None  # how a write of the status alone is judged
 
 
 def _cron_job_name(name: str) -> tuple[str, ...]:
@@ -68,19 +70,35 @@ KINDS: Mapping[str, Rules] = {
         create=storage.claim, update=storage.claim_update, rechecked=False
     ),
     f"{_CORE}Pod": Rules(create=workloads.pod, update=workloads.pod_update, rechecked=False),
-    f"{_CORE}ReplicationController": Rules(create=workloads.replication_controller),
+    f"{_CORE}ReplicationController": Rules(
+        create=workloads.replication_controller, status=statuses.replica_set
+    ),
     f"{_CORE}ResourceQuota": Rules(
         create=configuration.resource_quota, update=configuration.resource_quota_update, rechecked=False
     ),
     f"{_CORE}Secret": Rules(create=configuration.secret, update=configuration.secret_update, rechecked=False),
     f"{_CORE}Service": Rules(
-        create=networks.service, update=networks.service_update, name=dns_label, rechecked=False
+        create=networks.service,
+        update=networks.service_update,
+        name=dns_label,
+        rechecked=False,
+        status=statuses.service,
     ),
-    f"{_APPS}DaemonSet": Rules(create=workloads.daemon_set, update=_FIXED_SELECTOR),
-    f"{_APPS}Deployment": Rules(create=workloads.deployment, update=_FIXED_SELECTOR),
-    f"{_APPS}ReplicaSet": Rules(create=workloads.replica_set, update=_FIXED_SELECTOR),
+    f"{_APPS}DaemonSet": Rules(
+        create=workloads.daemon_set, update=_FIXED_SELECTOR, status=statuses.daemon_set
+    ),
+    f"{_APPS}Deployment": Rules(
+        create=workloads.deployment, update=_FIXED_SELECTOR, status=statuses.deployment
+    ),
+    f"{_APPS}ReplicaSet": Rules(
+        create=workloads.replica_set, update=_FIXED_SELECTOR, status=statuses.replica_set
+    ),
     f"{_APPS}StatefulSet": Rules(
-        create=workloads.stateful_set, update=workloads.stateful_set_update, name=dns_label, rechecked=False
+        create=workloads.stateful_set,
+        update=workloads.stateful_set_update,
+        name=dns_label,
+        rechecked=False,
+        status=statuses.stateful_set,
     ),
     f"{_BATCH}CronJob": Rules(create=batch.cron_job, name=_cron_job_name),
     f"{_BATCH}Job": Rules(create=batch.job, update=batch.job_update, rechecked=False),
@@ -95,10 +113,16 @@ KINDS: Mapping[str, Rules] = {
     ),
     f"{_RBAC}Role": Rules(create=access.role, name=path_segment),
     f"{_RBAC}RoleBinding": Rules(create=access.role_binding, update=_FIXED_ROLE, name=path_segment),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rules(create=configuration.autoscaler),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rules(create=configuration.autoscaler),
+    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rules(
+        create=configuration.autoscaler, status=statuses.autoscaler
+    ),
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rules(
+        create=configuration.autoscaler, status=statuses.autoscaler
+    ),
     "io.k8s.api.coordination.v1.Lease": Rules(create=configuration.lease),
-    "io.k8s.api.policy.v1.PodDisruptionBudget": Rules(create=configuration.disruption_budget),
+    "io.k8s.api.policy.v1.PodDisruptionBudget": Rules(
+        create=configuration.disruption_budget, status=statuses.disruption_budget
+    ),
     "io.k8s.api.scheduling.v1.PriorityClass": Rules(
         create=configuration.priority_class, update=configuration.priority_class_update, rechecked=False
     ),
@@ -106,7 +130,10 @@ KINDS: Mapping[str, Rules] = {
         create=storage.storage_class, update=storage.storage_class_update, rechecked=False
     ),
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": Rules(
-        create=definitions.definition, update=definitions.definition_update, rechecked=False
+        create=definitions.definition,
+        update=definitions.definition_update,
+        rechecked=False,
+        status=definitions.accepted_names,
     ),
 }
 
@@ -129,13 +156,15 @@ def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tupl
 def update_causes(new: Json, old: Json, schema: Schema, *, status_only: bool = False) -> tuple[Cause, ...]:
     """Why the server would refuse to replace an object by another, in its order.
 
-    A write of the status of a custom resource is judged by the schema of the status alone.
+    A write of the status alone is judged by less, and that of many kinds not at all.
     """
     head = metadata_update(new.get("metadata") or {}, old.get("metadata") or {})
     if not schema.model:
         judged = custom_status if status_only else custom_update
         return tuple(chain(head, judged(new, old, schema)))
     rules = KINDS.get(schema.model, Rules())
+    if status_only and rules.status is not None:
+        return tuple(chain(head, rules.status(new, old)))
     again = rules.create(new) if rules.rechecked else iter(())
     finalizers = finalizers_are_qualified((new.get("metadata") or {}).get("finalizers") or [])
     return tuple(chain(head, finalizers, again, rules.update(new, old)))

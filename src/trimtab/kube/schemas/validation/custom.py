@@ -45,6 +45,15 @@ def custom(manifest: Json, schema: Schema) -> Causes:
     yield from _lists(whole, schema, "")
 
 
+def custom_value(value: Any, schema: Schema) -> Causes:
+    """What is wrong with a value that may stand somewhere in a custom resource, such as a default."""
+    found = [
+        Cause(cause.field.removeprefix("."), cause.reason, cause.message)
+        for cause in _embedded(value, schema, "")
+    ]
+    yield from found or _value(value, schema, "")
+
+
 def custom_update(new: Json, old: Json, schema: Schema) -> Causes:
     """The same after an update: what was wrong before and is still the same may stay."""
     whole, before = _without_metadata(new), _without_metadata(old)

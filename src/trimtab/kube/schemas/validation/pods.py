@@ -64,8 +64,13 @@ def pod_template(template: Json, path: str) -> Causes:
 
 def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
     """What is wrong with the spec of a pod."""
-    yield from _volumes(spec.get("volumes"), f"{path}.volumes")
-    names = frozenset(volume.get("name", "") for _, volume in entries(spec.get("volumes")))
+    wrong = list(_volumes(spec.get("volumes"), f"{path}.volumes"))
+    yield from wrong
+    names = frozenset(
+        volume.get("name", "")
+        for number, volume in entries(spec.get("volumes"))
+        if not any(cause.field.startswith(f"{path}.volumes[{number}].") for cause in wrong)
+    )
     main = spec.get("containers")
     yield from containers(main, names, f"{path}.containers")
     yield from init_containers(spec.get("initContainers"), main, names, f"{path}.initContainers")

@@ -1,7 +1,6 @@
 """Is the schema of a CRD structural? The rules that make pruning and defaulting possible.
 
-Only the common violations are known, in the server's words; a schema that passes here may still be refused
-by a real server (its CEL rules, its cost).
+What else may be wrong with a schema is the business of `openapi`.
 """
 
 from __future__ import annotations
@@ -10,100 +9,128 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.kube.patterns import pattern_problem
-from trimtab.kube.schemas.validation.causes import (
-    Causes,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-    type_invalid,
-)
-from trimtab.kube.schemas.validation.custom import type_of
+from trimtab.kube.schemas.validation.causes import Cause, Causes, forbidden, invalid, required
 
 Json = Mapping[str, Any]
-TYPES = ("array", "boolean", "integer", "number", "object", "string")
-LIST_TYPES = ("atomic", "set", "map")
-JUNCTORS = ("allOf", "anyOf", "oneOf")
-# What may only be said outside of allOf, anyOf, oneOf and not.
-OUTSIDE = ("type", "default", "title", "description", "nullable", "additionalProperties")
-PLACES = {"": "at the root", "field": "for specified object fields", "item": "for specified array items"}
+PLACES = {"root": "at the root", "field": "for specified object fields", "item": "for specified array items"}
+INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+# What may only be said outside of allOf, anyOf, oneOf and not, and how its absence is called.
+OUTSIDE = {
+    "type": "empty",
+    "additionalProperties": "undefined",
+    "default": "undefined",
+    "title": "empty",
+    "description": "empty",
+    "nullable": "false",
+    "x-kubernetes-preserve-unknown-fields": "false",
+    "x-kubernetes-embedded-resource": "false",
+    "x-kubernetes-int-or-string": "false",
+    "x-kubernetes-list-map-keys": "empty",
+    "x-kubernetes-list-type": "undefined",
+    "x-kubernetes-map-type": "undefined",
+    "x-kubernetes-validations": "empty",
+}
+# Words that a structural schema has no form for; another rule refuses them.
+UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
 
-def structural(schema: Json, path: str) -> Causes:
-    """What keeps a schema from being structural."""
-    yield from _node(schema, path, place="")
-    yield from _junctors(schema, schema, path)
+def is_representable(schema: Any) -> bool:
+    """Whether a schema could be structural at all: without words that have no place in one."""
+    if isinstance(schema, list):
+        return all(map(is_representable, schema))
+    if not isinstance(schema, dict):
+        return True
+    if any(schema.get(word) for word in UNSUPPORTED) or isinstance(schema.get("items"), list):
+        return False
+    below = [schema.get(word) for word in ("items", "additionalProperties", "not")]
+    below += [each for word in ("allOf", "anyOf", "oneOf") for each in schema.get(word) or ()]
+    return all(map(is_representable, [*below, *(schema.get("properties") or {}).values()]))
 
 
-def _node(schema: Json, path: str, *, place: str) -> Causes:
-    yield from _forbidden_words(schema, path)
+def structural(schema: Json, path: str) -> tuple[Cause, ...]:
+    """What keeps a schema from being structural, in the order of the words."""
+    found = [*_node(schema, path, "root"), *_complete(schema, schema, path, path)]
+    return tuple(sorted(found, key=str))
+
+
+def _fields(schema: Json) -> Mapping[str, Any]:
+    return schema.get("properties") or {}
+
+
+def _node(schema: Json, path: str, place: str) -> Causes:
+    items, more = schema.get("items"), schema.get("additionalProperties")
+    if schema.get("type") == "array" and items is None:
+        yield required(f"{path}.items", "must be specified")
+    if isinstance(items, dict):
+        yield from _node(items, f"{path}.items", "item")
+    for name, field in _fields(schema).items():
+        yield from _node(field, f"{path}.properties[{name}]", "field")
+    if more is not None and place == "root":
+        yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
+    if isinstance(more, dict):
+        yield from _node(more, f"{path}.additionalProperties", "field")
+    yield from _exclusions(schema, path)
+    yield from _alternatives(schema, path)
     yield from _type(schema, path, place)
-    yield from _list(schema, path)
-    if schema.get("properties") and isinstance(schema.get("additionalProperties"), dict):
-        yield forbidden(
-            f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive"
-        )
-    yield from _embedded(schema, path)
-    yield from _default(schema, path)
-    for name, field in (schema.get("properties") or {}).items():
-        if not place and name == "metadata":
-            yield from _metadata(field, f"{path}.properties[{name}]")
-        yield from _node(field, f"{path}.properties[{name}]", place="field")
+    yield from _meta(schema, path, place)
+
+
+def _exclusions(schema: Json, path: str) -> Causes:
+    """What does not go with a value that may be a number or a text."""
+    if schema.get("x-kubernetes-int-or-string"):
+        for word in ("preserve-unknown-fields", "embedded-resource"):
+            if schema.get(f"x-kubernetes-{word}"):
+                told = "must be false if x-kubernetes-int-or-string is true"
+                yield invalid(f"{path}.x-kubernetes-{word}", True, told)
+
+
+def _alternatives(schema: Json, path: str, *, plain: bool = False) -> Causes:
+    """What alternatives must not say; those that spell out int-or-string may say their types."""
+    spelt = not plain and schema.get("anyOf") == INT_OR_STRING
+    for number, each in enumerate(() if spelt else schema.get("anyOf") or ()):
+        yield from _nested(each, f"{path}.anyOf[{number}]")
+    for number, each in enumerate(schema.get("allOf") or ()):
+        first = not plain and not number and each.get("anyOf") == INT_OR_STRING
+        yield from _nested(each, f"{path}.allOf[{number}]", spelt=first)
+    for number, each in enumerate(schema.get("oneOf") or ()):
+        yield from _nested(each, f"{path}.oneOf[{number}]")
+    if isinstance(schema.get("not"), dict):
+        yield from _nested(schema["not"], f"{path}.not")
+    if schema.get("pattern") and (problem := pattern_problem(schema["pattern"])):
+        told = f"must be a valid regular expression, but isn't: {problem}"
+        yield invalid(f"{path}.pattern", schema["pattern"], told)
+
+
+def _nested(schema: Json, path: str, *, spelt: bool = False) -> Causes:
+    without = {name: each for name, each in schema.items() if name != "anyOf"} if spelt else schema
+    yield from _alternatives(without, path, plain=True)
     if isinstance(schema.get("items"), dict):
-        yield from _node(schema["items"], f"{path}.items", place="item")
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield from _node(schema["additionalProperties"], f"{path}.additionalProperties", place="field")
-
-
-def _forbidden_words(schema: Json, path: str) -> Causes:
-    if schema.get("$ref"):
-        yield forbidden(f"{path}.$ref", "$ref is not supported")
-    if schema.get("uniqueItems"):
-        told = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield forbidden(f"{path}.uniqueItems", told)
-    pattern = schema.get("pattern")
-    if pattern:
-        problem = pattern_problem(pattern)
-        if problem:
-            told = f"must be a valid regular expression, but isn't: {problem}"
-            yield invalid(f"{path}.pattern", pattern, told)
+        yield from _nested(schema["items"], f"{path}.items")
+    for name, field in _fields(schema).items():
+        yield from _nested(field, f"{path}.properties[{name}]")
+    for word, state in OUTSIDE.items():
+        said = schema.get(word)
+        if said or (said is not None and state == "undefined"):
+            yield forbidden(f"{path}.{word}", f"must be {state} to be structural")
+    if "metadata" in _fields(schema):
+        yield forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context")
 
 
 def _type(schema: Json, path: str, place: str) -> Causes:
-    kind = schema.get("type", "")
+    kind = schema.get("type") or ""
+    embedded = schema.get("x-kubernetes-embedded-resource")
     free = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
-    if not kind and not (place and (free or schema.get("$ref"))):
+    if embedded and kind != "object":
+        told = "must be object if x-kubernetes-embedded-resource is true"
+        yield invalid(f"{path}.type", kind, told) if kind else required(f"{path}.type", told)
+    elif not kind and not free:
         yield required(f"{path}.type", f"must not be empty {PLACES[place]}")
-    elif not place and kind != "object":
+    if embedded and schema.get("additionalProperties") is not None:
+        told = "must not be used if x-kubernetes-embedded-resource is set"
+        yield forbidden(f"{path}.additionalProperties", told)
+    if place == "root" and kind and kind != "object":
         yield invalid(f"{path}.type", kind, "must be object at the root")
-    elif kind and kind not in TYPES:
-        yield not_supported(f"{path}.type", kind, TYPES)
-
-
-def _list(schema: Json, path: str) -> Causes:
-    if schema.get("type") == "array" and schema.get("items") is None:
-        yield required(f"{path}.items", "must be specified")
-    kind, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or []
-    if kind is not None and kind not in LIST_TYPES:
-        yield not_supported(f"{path}.x-kubernetes-list-type", kind, LIST_TYPES)
-    if kind == "map" and not keys:
-        yield required(
-            f"{path}.x-kubernetes-list-map-keys", "must not be empty if x-kubernetes-list-type is map"
-        )
-    items = schema.get("items") or {}
-    for key in keys:
-        field = (items.get("properties") or {}).get(key, {})
-        if key not in (items.get("required") or ()) and "default" not in field:
-            told = (
-                "this property is in x-kubernetes-list-map-keys, "
-                "so it must have a default or be a required property"
-            )
-            yield required(f"{path}.items.properties[{key}].default", told)
-
-
-def _embedded(schema: Json, path: str) -> Causes:
-    kept = schema.get("properties") or schema.get("x-kubernetes-preserve-unknown-fields")
-    if schema.get("x-kubernetes-embedded-resource") and not kept:
+    if embedded and not (schema.get("x-kubernetes-preserve-unknown-fields") or _fields(schema)):
         told = (
             "must not be empty if x-kubernetes-embedded-resource is true "
             "without x-kubernetes-preserve-unknown-fields"
@@ -111,46 +138,49 @@ def _embedded(schema: Json, path: str) -> Causes:
         yield required(f"{path}.properties", told)
 
 
-def _default(schema: Json, path: str) -> Causes:
-    default, kind = schema.get("default"), schema.get("type", "")
-    if default is None or not kind:
+def _meta(schema: Json, path: str, place: str) -> Causes:
+    """What every object has anyway can hardly be restricted."""
+    whole = place == "root" or schema.get("x-kubernetes-embedded-resource")
+    fields = _fields(schema)
+    for name in ("kind", "apiVersion"):
+        if whole and name in fields and fields[name].get("type") != "string":
+            where = f"{path}.properties[{name}].type"
+            yield invalid(where, fields[name].get("type") or "", "must be string")
+    if "metadata" not in fields:
         return
-    found = type_of(default)
-    if found != kind and not (kind == "number" and found == "integer"):
-        yield type_invalid(f"{path}.default", found, f' in body must be of type {kind}: "{found}"')
-
-
-def _metadata(schema: Json, path: str) -> Causes:
-    allowed = {"name", "generateName"}
-    if set(schema.get("properties") or ()) - allowed:
+    own = fields["metadata"]
+    if whole and own.get("type") != "object":
+        yield invalid(f"{path}.properties[metadata].type", own.get("type") or "", "must be object")
+    if place == "root" and not _restricts_names_alone(own):
         told = (
             "must not specify anything other than name and generateName, but metadata is implicitly specified"
         )
-        yield forbidden(path, told)
+        yield forbidden(f"{path}.properties[metadata]", told)
 
 
-def _junctors(schema: Json, whole: Json, path: str) -> Causes:
+def _restricts_names_alone(metadata: Json) -> bool:
+    fields = set(_fields(metadata))
+    said = {name for name, value in metadata.items() if value} - {"type", "default", "properties"}
+    return not said and fields <= {"name", "generateName"}
+
+
+def _complete(schema: Json, whole: Json, path: str, place: str) -> Causes:
     """Alternatives may only narrow what the schema itself says."""
-    for junctor in JUNCTORS:
+    if isinstance(schema.get("not"), dict):
+        yield from _covered(schema["not"], whole, path, f"{place}.not")
+    for junctor in ("allOf", "anyOf", "oneOf"):
         for number, branch in enumerate(schema.get(junctor) or ()):
-            yield from _branch(branch, whole, path, f"{path}.{junctor}[{number}]")
-    if schema.get("not"):
-        yield from _branch(schema["not"], whole, path, f"{path}.not")
-    for name, field in (schema.get("properties") or {}).items():
-        if isinstance(field, dict):
-            yield from _junctors(field, field, f"{path}.properties[{name}]")
-    if isinstance(schema.get("items"), dict):
-        yield from _junctors(schema["items"], schema["items"], f"{path}.items")
+            yield from _covered(branch, whole, path, f"{place}.{junctor}[{number}]")
 
 
-def _branch(branch: Json, whole: Json, path: str, place: str) -> Causes:
-    for word in OUTSIDE:
-        if branch.get(word) and not whole.get("x-kubernetes-int-or-string"):
-            yield forbidden(f"{place}.{word}", "must be empty to be structural")
-    for name, field in (branch.get("properties") or {}).items():
-        known = (whole.get("properties") or {}).get(name)
-        if known is None:
-            told = f"because it is defined in {place}.properties[{name}]"
-            yield required(f"{path}.properties[{name}]", told)
-        else:
-            yield from _branch(field, known, f"{path}.properties[{name}]", f"{place}.properties[{name}]")
+def _covered(branch: Json, whole: Json | None, path: str, place: str) -> Causes:
+    if whole is None:
+        yield required(path, f"because it is defined in {place}")
+        return
+    yield from _complete(branch, whole, path, place)
+    if isinstance(branch.get("items"), dict):
+        items = whole.get("items")
+        yield from _covered(branch["items"], items, f"{path}.items", f"{place}.items")
+    for name, field in _fields(branch).items():
+        where, there = f"{path}.properties[{name}]", f"{place}.properties[{name}]"
+        yield from _covered(field, _fields(whole).get(name), where, there)

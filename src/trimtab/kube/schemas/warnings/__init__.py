@@ -2,7 +2,7 @@
 
 `creation_warnings` and `update_warnings` judge objects that have passed validation. What a request itself is
 warned of (unknown fields, deprecated versions, owners that stand twice) is said by whoever reads requests.
-Not judged: unknown formats in definitions, and whether the key of a TLS Secret fits its certificate.
+Not judged: whether the key of a TLS Secret fits its certificate.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trimtab.kube.schemas.validation.causes import entries, part
 from trimtab.kube.schemas.validation.metadata import STANDARD_FINALIZERS
 from trimtab.kube.schemas.validation.names import dns_label, qualified_name
 from trimtab.kube.schemas.warnings.addresses import address, network
+from trimtab.kube.schemas.warnings.formats import changed_definition, new_definition
 from trimtab.kube.schemas.warnings.pods import claim_spec, deprecated_label, node_term, pod, pod_template
 
 Json: TypeAlias = Mapping[str, Any]
@@ -406,6 +407,9 @@ KINDS: Mapping[str, Rules] = {
     f"{_CORE}Node": _always(_node),
     f"{_CORE}ServiceAccount": Rules(_account, _account_update),
     f"{_CORE}Secret": _always(_secret),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": Rules(
+        new_definition, changed_definition
+    ),
 }
 STATUS: Mapping[str, Callable[[Json], Warnings]] = {
     f"{_CORE}Pod": _pod_addresses,

@@ -1,0 +1,276 @@
+"""Measures the engine's comparing on objects of a real API server; at full size it writes bench/RESULTS.md.
+
+Objects are applied to the server as a sync would, and read back once; then the server has nothing more to
+do, as it has in a comparison of what is unchanged. Figures are processor time of this process, the median
+of rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import version
+from statistics import median
+
+from msgspec import Struct
+
+from bench.client import AS_BENCH, at_once
+from bench.filling import WORKERS
+from bench.kube import FLAGS, machine, tell, with_cluster, write
+from bench.shapes import config_map, deployment
+from testbed.builds import Builder
+from testbed.controlplane import ControlPlane
+from trimtab.engine.compare.comparer import Comparer
+from trimtab.engine.compare.ignoring import NOTHING_IGNORED, Rules
+from trimtab.engine.compare.judging import Lens, local_differences
+from trimtab.engine.live import Change, Live
+from trimtab.engine.marks import Mark
+from trimtab.engine.matching import Terms, Wanted, desired_from
+from trimtab.engine.rows import Desired, Verdict
+from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.errors import TrimtabError
+from trimtab.kube import Cluster
+from trimtab.kube.cluster import Write
+from trimtab.kube.discovery import Discovery
+from trimtab.kube.objects import KubeObject
+from trimtab.resources.digests import live_digest
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Found, Manifest
+from trimtab.resources.secrets import StandIns
+
+COMMAND = "make bench-compare"
+HEADING = "Comparing"
+SPACE = "bench-compare"
+OURS = OwnerAnnotation("bench")
+LENS = Lens(manager="trimtab", stand_ins=StandIns(b"bench" * 8))
+
+
+class Size(Struct, frozen=True, kw_only=True):
+    """How much is measured."""
+
+    objects: int
+    rounds: int
+
+
+SIZES = {"small": Size(objects=50, rounds=3), "full": Size(objects=1000, rounds=9)}
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """One measured thing: microseconds of processor time for one item, and what they shall be at most."""
+
+    what: str
+    item: str
+    micros: float
+    at_most: float | None = None
+
+    def __str__(self) -> str:
+        aim = "" if self.at_most is None else f"≤ {self.at_most:g}"
+        met = "" if self.at_most is None else "yes" if self.micros <= self.at_most else "**no**"
+        return f"| {self.what} | {self.micros:.1f} µs per {self.item} | {aim} | {met} |"
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """One line per figure."""
+    return "\n".join(["| what | CPU | aim | met |", "|---|--:|--:|---|", *map(str, figures)])
+
+
+class Picture:
+    """What is live, as it was read once."""
+
+    def __init__(self) -> None:
+        self._live: dict[ResourceKey, Live] = {}
+        self._raw: dict[ResourceKey, KubeObject] = {}
+        self._units: dict[Mark, list[Live]] = {}
+
+    def see(self, found: KubeObject) -> None:
+        """Take in one object."""
+        key, metadata = found.key, found.metadata
+        mark = OURS.mark_of(key, metadata.labels or {}, metadata.annotations or {})
+        live = Live(
+            key=key,
+            api_version=found.api_version,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+            mark=mark,
+            digest=live_digest(found.manifest()).encode(),
+        )
+        self._live[key], self._raw[key] = live, found
+        if mark is not None:
+            self._units.setdefault(mark, []).append(live)
+
+    def get(self, key: ResourceKey) -> Live | None:
+        """The object."""
+        return self._live.get(key)
+
+    def manifest(self, key: ResourceKey) -> Manifest | None:
+        """The whole object, decoded now."""
+        found = self._raw.get(key)
+        return found.manifest() if found else None
+
+    def managed(self, mark: Mark) -> tuple[Live, ...]:
+        """The objects of a unit."""
+        return tuple(self._units.get(mark, ()))
+
+    def knows(self, _group: str, _kind: str, _namespace: str) -> bool:
+        """Everything is known."""
+        return True
+
+    def subscribe(self, _told: Callable[[Change], None]) -> Callable[[], None]:
+        """Nothing ever changes."""
+        return lambda: None
+
+
+def wanted_of(unit: str, manifests: Sequence[Manifest], discovery: Discovery) -> Wanted:
+    """What a unit wants."""
+
+    def scope_of(group: str, kind: str) -> bool | None:
+        found = discovery.preferred(group, kind)
+        return found.namespaced if found else None
+
+    found = [Found(manifest=each, where="bench") for each in manifests]
+    return desired_from(found, Terms(unit=unit, tracking=OURS, namespace=SPACE, scope_of=scope_of))
+
+
+async def micros(work: Callable[[], Awaitable[object]], items: int, rounds: int) -> float:
+    """The median processor time of some rounds, in microseconds per item."""
+    taken = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        await work()
+        taken.append((time.process_time() - begin) / items * 1e6)
+    return median(taken)
+
+
+class Bench:
+    """Everything that is measured, on one cluster."""
+
+    def __init__(self, cluster: Cluster, discovery: Discovery, size: Size) -> None:
+        self._cluster, self._discovery, self._size = cluster, discovery, size
+        self._picture = Picture()
+        self.figures: list[Figure] = []
+
+    async def run(self) -> None:
+        """Fill, read, measure."""
+        count, rounds = self._size.objects, self._size.rounds
+        maps = [config_map(number) for number in range(count)]
+        many = wanted_of("many", maps, self._discovery)
+        singles = [wanted_of(f"single-{number}", [config_map(count + number)], self._discovery)
+                   for number in range(count)]  # fmt: skip
+        web = wanted_of("web", [deployment(0)], self._discovery)
+        tell(f"applying {2 * count + 1:,} objects")
+        await at_once(self._make, [one for each in (many, web, *singles) for one in each.desired], WORKERS)
+        tell("comparing")
+        await self._read(maps, many)
+        for name, one in (("ConfigMap", many.desired[0]), ("Deployment", web.desired[0])):
+            await self._one(name, one, at_most={"ConfigMap": 20.0, "Deployment": 53.0}[name])
+        comparer = self._comparer()
+        await self._unit("First comparison of a unit", many, self._comparer, at_most=None)
+        await comparer.compare(many)
+        await self._unit("Unit without changes", many, lambda: comparer, at_most=20.0)
+
+        async def all_singles() -> None:
+            for each in singles:
+                await comparer.compare(each, Rules((), ()))
+
+        await all_singles()
+        self._tell(
+            "Units of one object without changes", "unit", await micros(all_singles, count, rounds), 200.0
+        )
+
+    async def _make(self, one: Desired) -> None:
+        resource = self._discovery.resource(one.api_version, one.key.kind)
+        if resource is None:
+            raise SystemExit(f"the server knows no {one.key.kind}")
+        await self._cluster.apply(
+            resource, one.key.name, one.manifest, namespace=SPACE, force=True, write=Write(manager="trimtab")
+        )
+        self._picture.see(await self._cluster.get(resource, one.key.name, namespace=SPACE))
+
+    async def _read(self, maps: Sequence[Manifest], many: Wanted) -> None:
+        async def read() -> None:
+            wanted_of("many", maps, self._discovery)
+
+        taken = await micros(read, len(many.desired), self._size.rounds)
+        self._tell("Manifests read as wanted objects", "object", taken, None)
+
+    async def _one(self, name: str, one: Desired, *, at_most: float) -> None:
+        live = self._picture.manifest(one.key)
+        if live is None:
+            raise SystemExit(f"{one.key} is not there")
+
+        async def many_times() -> None:
+            for _ in range(200):
+                wanted, there = LENS.view(one.manifest, NOTHING_IGNORED), LENS.view(live, NOTHING_IGNORED)
+                if local_differences(wanted, there, NOTHING_IGNORED, LENS):
+                    raise SystemExit(f"{one.key} differs")
+
+        taken = await micros(many_times, 200, self._size.rounds)
+        self._tell(f"{name} that is as it should be, compared", "object", taken, at_most)
+
+    async def _unit(
+        self, what: str, wanted: Wanted, comparer: Callable[[], Comparer], *, at_most: float | None
+    ) -> None:
+        async def compare() -> None:
+            found = await comparer().compare(wanted)
+            if any(row.verdict is not Verdict.SYNCED for row in found.rows):
+                raise SystemExit(f"{what}: something differs")
+
+        count = len(wanted.desired)
+        taken = await micros(compare, count, self._size.rounds)
+        self._tell(f"{what}, {count:,} ConfigMaps", "object", taken, at_most)
+
+    def _comparer(self) -> Comparer:
+        return Comparer(
+            self._cluster, self._picture, tracking=OURS, lens=LENS, resource_of=self._discovery.resource
+        )
+
+    def _tell(self, what: str, item: str, taken: float, at_most: float | None) -> None:
+        self.figures.append(Figure(what=what, item=item, micros=taken, at_most=at_most))
+
+
+async def measured(cluster: Cluster, size: Size) -> list[Figure]:
+    """All figures, on one cluster."""
+    namespaces = (await cluster.discover()).resource("v1", "Namespace")
+    if namespaces is None:
+        raise SystemExit("the server knows no namespaces")
+    await cluster.create(
+        namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}, write=AS_BENCH
+    )
+    bench = Bench(cluster, await cluster.discover(), size)
+    await bench.run()
+    return bench.figures
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
+    parser.add_argument("--size", choices=tuple(SIZES), default="full")
+    chosen = parser.parse_args(arguments).size
+    size, load = SIZES[chosen], os.getloadavg()[0]
+    with ControlPlane(builder=Builder(), controllers=False, apiserver_flags=FLAGS) as plane:
+        figures = with_cluster(plane, lambda cluster: measured(cluster, size))
+    text = "\n".join(
+        [
+            f"- Command: `{COMMAND}`; medians of {size.rounds} rounds, processor time of one process.",
+            f"- Machine: {machine()}; load average at the start {load:.1f}.",
+            f"- Versions: Python {platform.python_version()}, msgspec {version('msgspec')}.",
+            "",
+            table(figures),
+        ]
+    )
+    print(text)
+    if chosen == "full":
+        write(text, name="compare", heading=HEADING, command=COMMAND)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except TrimtabError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,136 @@
+"""What a patch makes of an object: JSON, merge and strategic merge patches, from bytes to an object. Pure.
+
+Whatever comes of a patch is read like a body, but refused in other words: they show what the patch has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.decoding import (
+    HEAD,
+    Body,
+    Known,
+    bad_head,
+    json_word,
+    no_such_kind,
+    not_of_the_kind,
+    twice_given,
+    unreadable_as,
+    value_of,
+)
+from trimtab.apiserver.gojson import BadJson
+from trimtab.apiserver.refusing import invalid, unsupported_media
+from trimtab.kube import gotext
+from trimtab.kube.merging.patch import json_patch, merge_patch
+from trimtab.kube.merging.strategic import strategic_patch
+from trimtab.kube.refusals import Cause, Refused, bad_request
+from trimtab.kube.schemas.decoding import unconvertible
+from trimtab.kube.schemas.order import as_written
+from trimtab.kube.schemas.pruning import duplicate_field, pruned, unknown_field
+
+Json = dict[str, Any]
+Shown: TypeAlias = Callable[[], str]
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+OPERATION = frozenset({"op", "path", "from", "value"})
+
+
+def check_media(media: str, served: Served) -> None:
+    """Refuse a type of patch that a kind does not know."""
+    known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
+    if media not in known and not served.custom:
+        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    if media not in known:
+        raise unsupported_media(*known)
+
+
+def patched(live: Json, body: Body, served: Served, validation: str) -> Known:
+    """The object that a patch makes of the live one, and what to warn of."""
+    patch = _patch_in(body)
+    result = _carried_out(live, patch, body.media, served)
+
+    def shown() -> str:
+        if body.media == STRATEGIC_PATCH:
+            return gotext.plain(patch)
+        whole = _carried_out(as_written(live, served.schema), patch, body.media, served)
+        return gotext.to_json(whole, as_is=True)
+
+    if not isinstance(result, dict):
+        told = f"json: cannot unmarshal {json_word(result)} into Go value of type {HEAD}"
+        raise _bad_patch(shown, f"couldn't get version/kind; json parse error: {told}")
+    if body.media == STRATEGIC_PATCH:
+        result = {**result, "kind": served.kind, "apiVersion": served.api_version}
+        problem = unconvertible(result, served.schema)
+    else:
+        _check_type(result, served, shown)
+        problem = (unreadable_as(result, served) or "").partition(": ")[2]
+    if problem:
+        raise _bad_patch(shown, problem)
+    return _read(result, patch, body, served, validation, shown)
+
+
+def _patch_in(body: Body) -> Any:
+    try:
+        return value_of(body)
+    except BadJson as exc:
+        told = "" if body.media == STRATEGIC_PATCH else "error decoding patch: "
+        raise bad_request(f"{told}{exc}") from exc
+
+
+def _carried_out(live: Json, patch: Any, media: str, served: Served) -> Any:
+    match media:
+        case "application/json-patch+json":
+            return json_patch(live, patch)
+        case "application/merge-patch+json":
+            return merge_patch(live, patch)
+        case _:
+            return strategic_patch(live, patch, served.schema)
+
+
+def _read(result: Json, patch: Any, body: Body, served: Served, validation: str, shown: Shown) -> Known:
+    """What a patch has made, with the fields that its kind has."""
+    kept = pruned(result, served.schema)
+    if validation == "Ignore":
+        return Known(kept.manifest)
+    unknown = sorted(kept.warnings) if body.media == STRATEGIC_PATCH else kept.warnings
+    problems = (*_about_the_patch(patch, body), *unknown)
+    if problems and validation == "Strict":
+        raise _bad_patch(shown, f"strict decoding error: {', '.join(problems)}")
+    return Known(kept.manifest, problems)
+
+
+def _about_the_patch(patch: Any, body: Body) -> Iterator[str]:
+    if body.media != JSON_PATCH:
+        yield from map(duplicate_field, twice_given(body))
+        return
+    yield from (f"json patch {duplicate_field(each)}" for each in twice_given(body))
+    for number, operation in enumerate(patch or ()):
+        for name in operation or ():
+            if name not in OPERATION:
+                yield f"json patch {unknown_field(f'[{number}].{name}')}"
+
+
+# -- refusing ---------------------------------------------------------------------------------------------
+
+
+def _check_type(manifest: Json, served: Served, shown: Shown) -> None:
+    if told := bad_head(manifest):
+        raise _bad_patch(shown, f"couldn't get version/kind; json parse error: {told}")
+    kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
+    if (kind, version) == (served.kind, served.api_version):
+        return
+    if version != served.api_version and served.custom:
+        told = f"the API version in the data ({version}) does not match the expected API version"
+        raise bad_request(f"{told} ({served.api_version})")
+    why = no_such_kind(kind, version) if served.custom else not_of_the_kind(manifest, kind, version, served)
+    raise _bad_patch(shown, why)
+
+
+def _bad_patch(shown: Shown, why: str) -> Refused:
+    told = f"Invalid value: {gotext.quoted(shown())}: {why}"
+    return invalid("", "", "", [Cause(reason="FieldValueInvalid", message=told, field="patch")])

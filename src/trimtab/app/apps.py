@@ -1,0 +1,214 @@
+"""Apps: units with a name that a user gave them, worked on one at a time from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from trimtab.app.drafts import DraftStore
+from trimtab.app.installation import Installation, find_installation, record_installation
+from trimtab.app.sources import SourceManifests, open_manifests
+from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.engine.health import HealthStatus
+from trimtab.engine.operations import Operation, OperationPhase, OperationState
+from trimtab.engine.steps import SyncPlan
+from trimtab.engine.units import SyncUnit, UnitMissing
+from trimtab.errors import Conflict, Unavailable, UserError
+from trimtab.kube import Access, Cluster, Lease, connect
+from trimtab.resources.digests import digest
+from trimtab.settings import Settings
+from trimtab.sources.specs import Capabilities
+from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+
+#: the cluster at hand, as records name it
+HERE: Final = "here"
+
+
+@asynccontextmanager
+async def open_apps(access: Access, settings: Settings, *, path: str, who: str) -> AsyncIterator[Apps]:
+    """Open the apps of a cluster.
+
+    `path` is where outside programs are looked for first; `who` names this process to others who wait for it.
+    """
+    async with connect(access, settings.cluster) as cluster:
+        installation = await find_installation(cluster, settings.apps.namespace)
+        capabilities = await capabilities_of(cluster)
+        async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
+            yield Apps(cluster, settings, manifests, installation, who)
+
+
+async def capabilities_of(cluster: Cluster) -> Capabilities:
+    """What charts may ask about the cluster."""
+    version, discovery = await cluster.version(), await cluster.discover()
+    served = {each.api_version for each in discovery.resources}
+    kinds = {f"{each.api_version}/{each.kind}" for each in discovery.resources}
+    return Capabilities(
+        kube_version=version.git_version.removeprefix("v"), api_versions=tuple(sorted(served | kinds))
+    )
+
+
+class Apps:
+    """The apps that one installation keeps in one cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Settings,
+        manifests: SourceManifests,
+        installation: Installation,
+        who: str,
+    ) -> None:
+        self.cluster = cluster
+        self.installation = installation
+        self._who = who
+        self._settings = settings
+        self._manifests = manifests
+
+    async def all(self) -> tuple[SyncUnit, ...]:
+        """Every app, by name."""
+        return await self.records().list() if self.installation.recorded else ()
+
+    async def find(self, name: str) -> SyncUnit | None:
+        """The app of this name, if there is one."""
+        if not self.installation.recorded:
+            return None
+        try:
+            return await self.records().get(name)
+        except UnitMissing:
+            return None
+
+    @asynccontextmanager
+    async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
+        """Have an engine that knows this app alone, and does nothing before it is asked."""
+        # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
+        draft = DraftStore(replace(unit, operation=None))
+        engine = Engine(
+            replace(self._settings.engine, installation=self.installation.id),
+            GivenClusters({HERE: self.cluster}),
+            self._manifests,
+            draft,
+            cache=self._settings.cache,
+            key=self.installation.key,
+        )
+        ready = asyncio.Event()
+        engine.on_cluster_cache_initialized(lambda _name: ready.set())
+        async with plain_group() as group:
+            running = group.create_task(engine.run(1, 1))
+            try:
+                await ready.wait()
+                yield Work(self, engine, draft, unit)
+            finally:
+                running.cancel()
+
+    async def record_installation(self) -> None:
+        """Have the cluster know the installation, if this is its first app."""
+        self.installation = await record_installation(self.cluster, self.installation)
+
+    def lease_of(self, name: str) -> Lease:
+        """Who works on the app of this name."""
+        return Lease(
+            self.cluster,
+            namespace=self.installation.namespace,
+            name=f"trimtab-app-{digest(name)}",
+            me=self._who,
+            clock=SystemClock(),
+        )
+
+    def records(self) -> RecordStore:
+        """Where apps are recorded."""
+        return RecordStore(
+            self.cluster, namespace=self.installation.namespace, keys=Keyring(self.installation.key)
+        )
+
+
+class SyncFailed(UserError):
+    """A sync came to a bad end: what it says has to be mended first."""
+
+
+class NotWell(Unavailable):
+    """An app was synced, and has not become healthy in time."""
+
+
+class Work:
+    """One app at hand."""
+
+    def __init__(self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit) -> None:
+        self.engine = engine
+        self.name = unit.id
+        #: what somebody asked for and did not see through
+        self.unfinished = unit.operation
+        self._apps = apps
+        self._draft = draft
+
+    async def look(self) -> SyncUnit:
+        """How the app stands now."""
+        return await self.engine.refresh(self.name)
+
+    async def plan(self, operation: Operation) -> SyncPlan:
+        """What a sync would do now; if it cannot be done, an error that says why."""
+        plan = await self.engine.plan(self.name, operation)
+        if plan.refused:
+            first, *more = plan.refused
+            others = f" (and {len(more)} more)" if more else ""
+            raise Conflict(str(first.key), f"{first.reason}{others}", first.remedy)
+        return plan
+
+    async def carry_out(
+        self, operation: Operation, plan: SyncPlan, *, held: Callable[[str], None]
+    ) -> OperationState:
+        """Record the app, then do exactly what the plan says; another plan is refused."""
+        await self._apps.record_installation()
+
+        async def carry_out() -> OperationState:
+            await self._draft.publish(self._apps.records())
+            return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
+
+        return await self._alone(carry_out, held)
+
+    async def finish(self, *, held: Callable[[str], None]) -> OperationState:
+        """See through what somebody began, from where it stands."""
+
+        async def go_on() -> OperationState:
+            await self._draft.resume(self._apps.records())
+            return await self.engine.wait_for_sync(self.name)
+
+        return await self._alone(go_on, held)
+
+    async def _alone(
+        self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
+    ) -> OperationState:
+        """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
+        lease = self._apps.lease_of(self.name)
+        holding = await lease.holding()
+        if holding is not None and holding.holder:
+            held(holding.holder)
+        state = await lease.hold(work)
+        if state.phase is not OperationPhase.SUCCEEDED:
+            raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
+        return state
+
+    async def until_well(self, seconds: float) -> SyncUnit:
+        """The app once it is healthy; an error that says what it lacks if that takes too long."""
+        changed = asyncio.Event()
+        quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
+        unit = await self.look()
+        try:
+            async with time_limit(
+                timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
+            ):
+                while unit.status.health.status is not HealthStatus.HEALTHY:
+                    await changed.wait()
+                    changed.clear()
+                    unit = await self.look()
+        except DeadlinePassed as error:
+            health = unit.status.health
+            reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
+            raise NotWell(f"app {self.name}", reason) from error
+        finally:
+            quiet()
+        return unit

@@ -1,0 +1,98 @@
+"""One app at a time: a unit store that shows the engine nothing else, and keeps drafts to itself.
+
+The command line works on one app while others may be kept by a runner: the engine it starts must see that one
+alone. Until somebody has agreed to the plan, nothing of a draft is written anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from trimtab.engine.operations import Operation
+from trimtab.engine.stores.changing import declared_anew, missing, with_operation, with_status
+from trimtab.engine.units import (
+    AllTold,
+    Stored,
+    SyncUnit,
+    SyncUnitStore,
+    UnitMissing,
+    UnitNews,
+    UnitStatus,
+)
+from trimtab.errors import NotAllowed
+
+
+class DraftStore:
+    """One unit, in memory until it is published, then in its store."""
+
+    def __init__(self, unit: SyncUnit) -> None:
+        self._unit = unit
+        self._store: SyncUnitStore | None = None
+        self._told: list[Callable[[UnitNews], None]] = []
+
+    async def publish(self, store: SyncUnitStore) -> SyncUnit:
+        """Record the unit in the store, and everything that follows."""
+        try:
+            await store.get(self._unit.id)
+        except UnitMissing:
+            await store.create(self._unit)
+        else:
+            await store.update(self._unit)
+        self._store = store
+        return self._heard(await store.set_status(self._unit.id, self._unit.status))
+
+    async def resume(self, store: SyncUnitStore) -> SyncUnit:
+        """Go on with the unit as it is recorded, with the operation that nobody finished."""
+        self._store = store
+        return self._heard(await store.get(self._unit.id))
+
+    async def list(self) -> tuple[SyncUnit, ...]:
+        """The one unit."""
+        return (self._unit,)
+
+    async def get(self, unit_id: str) -> SyncUnit:
+        """The one unit."""
+        if unit_id != self._unit.id:
+            raise missing(unit_id)
+        return self._unit
+
+    async def create(self, unit: SyncUnit) -> SyncUnit:
+        """Nothing is added to a draft."""
+        raise NotAllowed(f"app {unit.id}", f"only {self._unit.id} is being worked on")
+
+    async def update(self, unit: SyncUnit) -> SyncUnit:
+        """Change what is wanted of the unit."""
+        wanted = declared_anew(await self.get(unit.id), unit)
+        return self._heard(await self._store.update(wanted) if self._store else wanted)
+
+    async def delete(self, unit_id: str) -> None:
+        """A draft ends with its process."""
+        raise NotAllowed(f"app {unit_id}", "it is being worked on")
+
+    async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
+        """Record how the unit stands."""
+        drafted = with_status(await self.get(unit_id), status)
+        return self._heard(await self._store.set_status(unit_id, status) if self._store else drafted)
+
+    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+        """Ask something of the unit, or record that it is done."""
+        drafted = with_operation(await self.get(unit_id), operation)
+        return self._heard(await self._store.set_operation(unit_id, operation) if self._store else drafted)
+
+    async def follow(self, told: Callable[[UnitNews], None]) -> None:
+        """Tell of the unit, and of every change made here."""
+        told(Stored(self._unit))
+        told(AllTold())
+        self._told.append(told)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._told.remove(told)
+
+    def _heard(self, unit: SyncUnit) -> SyncUnit:
+        if unit != self._unit:
+            self._unit = unit
+            for told in tuple(self._told):
+                told(Stored(unit))
+        return unit

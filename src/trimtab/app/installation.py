@@ -1,0 +1,106 @@
+"""What makes an installation: the namespace of its records, its identity, and the key that seals them.
+
+All of it is one Secret, made when something is first recorded. The identity is part of every mark, so two
+installations never touch each other's objects.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.engine.stores.records import SECRETS
+from trimtab.engine.stores.sealing import KEY_LENGTH
+from trimtab.errors import Conflict, InvalidSpec
+from trimtab.kube.cluster import Cluster
+from trimtab.kube.discovery import Resource
+from trimtab.kube.failures import AlreadyExists, NotFound
+from trimtab.kube.objects import KubeObject
+
+NAMESPACES: Final = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
+NAME: Final = "trimtab-installation"
+TYPE: Final = "trimtab.dev/installation"
+
+
+class Installation(Struct, frozen=True, kw_only=True):
+    """One installation in one cluster; not `recorded` while nothing of it is in the cluster."""
+
+    namespace: str
+    id: str
+    key: bytes
+    recorded: bool = True
+
+    def __repr__(self) -> str:
+        return f"<installation {self.id} in {self.namespace}>"  # never the key
+
+
+def installation_in(found: KubeObject) -> Installation:
+    """The installation that its Secret describes."""
+    data = found.manifest().get("data")
+    texts = data if isinstance(data, Mapping) else {}
+    try:
+        name, key = (base64.b64decode(texts.get(field, ""), validate=True) for field in ("id", "key"))
+        identity = str(uuid.UUID(name.decode()))
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise _damaged(found) from error
+    if len(key) != KEY_LENGTH:
+        raise _damaged(found)
+    return Installation(namespace=found.metadata.namespace, id=identity, key=key)
+
+
+def _damaged(found: KubeObject) -> InvalidSpec:
+    reason = f"it does not hold an id and a key of {KEY_LENGTH} bytes"
+    return InvalidSpec(str(found.key), reason, "Restore it: without its key no record can be read")
+
+
+async def find_installation(cluster: Cluster, namespace: str) -> Installation:
+    """The installation whose records are in this namespace, or a new one that is not recorded yet."""
+    try:
+        return installation_in(await cluster.get(SECRETS, NAME, namespace=namespace))
+    except NotFound:
+        key = secrets.token_bytes(KEY_LENGTH)
+        return Installation(namespace=namespace, id=str(uuid.uuid4()), key=key, recorded=False)
+
+
+async def record_installation(cluster: Cluster, installation: Installation) -> Installation:
+    """Record an installation, with its namespace, unless that was done."""
+    if installation.recorded:
+        return installation
+    await _make_namespace(cluster, installation.namespace)
+    try:
+        await cluster.create(SECRETS, _secret(installation), namespace=installation.namespace)
+    except AlreadyExists as error:
+        # The marks of what was planned name an installation that will never be.
+        reason = "somebody else made the installation at the same time"
+        raise Conflict(f"namespace {installation.namespace}", reason, "Run the command again") from error
+    return replace(installation, recorded=True)
+
+
+async def _make_namespace(cluster: Cluster, namespace: str) -> None:
+    """Make the namespace unless it is there; asking first lets those through who may only read it."""
+    try:
+        await cluster.get(NAMESPACES, namespace)
+    except NotFound:
+        try:
+            await cluster.create(NAMESPACES, {"metadata": {"name": namespace}})
+        except AlreadyExists:
+            return
+
+
+def _secret(installation: Installation) -> dict[str, Any]:
+    data = {"id": installation.id.encode(), "key": installation.key}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": TYPE,
+        "immutable": True,
+        "metadata": {"name": NAME},
+        "data": {field: base64.b64encode(value).decode() for field, value in data.items()},
+    }

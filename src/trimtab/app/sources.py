@@ -1,0 +1,103 @@
+"""Where an app comes from, and how the engine gets its manifests: sources behind the engine's role."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.engine.units import Generated, SyncUnit
+from trimtab.errors import Conflict, InvalidSpec
+from trimtab.resources.manifests import Found
+from trimtab.settings import Settings
+from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.sources.revisions import Wanted
+from trimtab.sources.specs import Capabilities, SourceSpec
+
+#: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
+_FILES: Final = "files:"
+#: what charts are told when no cluster is at hand: what helm itself assumes
+ASSUMED: Final = Capabilities()
+
+
+class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A folder of the machine at hand, or a repository and what of it; and how manifests are made of it."""
+
+    folder: str = ""
+    repo_url: str = msgspec.field(default="", name="repoURL")
+    target_revision: str = "HEAD"
+    spec: SourceSpec = SourceSpec()
+
+    def __str__(self) -> str:
+        place = self.folder or f"{self.repo_url} at {self.target_revision}"
+        return f"{place}, {self.spec.path}" if self.spec.path else place
+
+
+def source_of(unit: SyncUnit) -> AppSource:
+    """The source that a unit's record names."""
+    try:
+        return msgspec.convert(unit.source, AppSource)
+    except msgspec.ValidationError as error:
+        raise InvalidSpec(f"app {unit.id}", f"its source cannot be read: {error}", "Sync it anew") from error
+
+
+def recorded(source: AppSource) -> dict[str, Any]:
+    """The source as a unit's record holds it."""
+    built: dict[str, Any] = msgspec.to_builtins(source)
+    return built
+
+
+@asynccontextmanager
+async def open_manifests(
+    settings: Settings, *, path: str, capabilities: Capabilities = ASSUMED
+) -> AsyncIterator[SourceManifests]:
+    """Get ready to make manifests; `path` is where outside programs are looked for first."""
+    async with (
+        Renderer(settings.rendering, settings.programs, path=path) as renderer,
+        Repositories(settings.repositories, path=path) as repositories,
+    ):
+        yield SourceManifests(renderer, repositories, capabilities)
+
+
+class SourceManifests:
+    """Makes manifests of folders and repositories."""
+
+    def __init__(self, renderer: Renderer, repositories: Repositories, capabilities: Capabilities) -> None:
+        self._renderer = renderer
+        self._repositories = repositories
+        self._capabilities = capabilities
+
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests of the unit's source, at a revision or the one that the source names."""
+        del no_cache  # a render's key names all it was made from: there is nothing to mistrust
+        source = source_of(unit)
+        tree, commit = await self._tree(source, revision)
+        rendered = await self._renderer.render(
+            Request(
+                name=unit.id,
+                namespace=unit.destination.namespace,
+                spec=source.spec,
+                tree=tree,
+                capabilities=self._capabilities,
+            )
+        )
+        found = commit or f"{_FILES}{rendered.digest[:12]}"
+        if revision.startswith(_FILES) and revision != found:
+            reason = f"its folder no longer holds what was agreed to, {revision}"
+            raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
+        return Generated(
+            manifests=tuple(Found(manifest=each.manifest(), where=each.where) for each in rendered.manifests),
+            revision=found,
+            digest=rendered.digest,
+        )
+
+    async def _tree(self, source: AppSource, revision: str) -> tuple[FolderOrigin | RevisionOrigin, str]:
+        """The files, and the commit they are of; a folder has none."""
+        if source.folder:
+            return FolderOrigin(path=source.folder), ""
+        wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
+        found = await self._repositories.fetch(wanted)
+        return RevisionOrigin(revision=found), found.commit

@@ -1,0 +1,66 @@
+"""`trimtab render`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.engine.units import SyncUnit
+    from trimtab.settings import Settings
+
+
+@click.command()
+@click.argument("source")
+@click.option("--app", default="", help="Render as the app of this name; a Helm release is called so.")
+@click.option("--path", default="", help="Render this folder of the source.")
+@click.option("--revision", default="", help="A branch, tag, range of versions or commit.")
+@click.option("-n", "--namespace", default="default", show_default=True, help="Where the objects will go.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.pass_obj
+def render(
+    invocation: Invocation, source: str, app: str, path: str, revision: str, namespace: str, output: str
+) -> None:
+    """Print the manifests that SOURCE, a folder or a Git address, declares.
+
+    No cluster is asked: charts see the capabilities that helm assumes.
+
+    \b
+    Examples:
+      trimtab render ./deploy
+      trimtab render https://git.example/team/shop.git --path overlays/live --revision v1.4.0
+      trimtab render ./chart --app web -n shop -o json
+    """
+    import asyncio
+
+    from trimtab.app.sources import recorded
+    from trimtab.engine.units import Destination, SyncUnit
+    from trimtab.errors import InvalidSpec
+    from trimtab.interfaces.cli.configuration import settings_of
+    from trimtab.interfaces.cli.origins import name_for, source_named
+    from trimtab.interfaces.cli.output import encoded
+
+    found = source_named(source, path=path, revision=revision)
+    if found is None:
+        raise InvalidSpec(f"source {source}", "there is no such folder", "Name a folder or a Git address")
+    unit = SyncUnit(
+        id=app or name_for(found),
+        source=recorded(found),
+        destination=Destination(cluster="none", namespace=namespace),
+    )
+    manifests = asyncio.run(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
+    if output == "json":
+        click.echo(encoded(manifests, output))
+    else:
+        click.echo("---\n".join(f"{encoded(each, output)}\n" for each in manifests), nl=False)
+
+
+async def _rendered(unit: SyncUnit, settings: Settings, path: str) -> list[dict[str, Any]]:
+    from trimtab.app import open_manifests
+
+    async with open_manifests(settings, path=path) as manifests:
+        generated = await manifests.generate(unit, "")
+    return [each.manifest for each in generated.manifests]

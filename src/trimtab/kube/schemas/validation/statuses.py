@@ -1,0 +1,122 @@
+"""What is wrong with the status that somebody reports: counts that cannot be, entrances that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.kube.schemas.validation.causes import (
+    Causes,
+    each_invalid,
+    entries,
+    forbidden,
+    invalid,
+    not_supported,
+    part,
+    required,
+)
+from trimtab.kube.schemas.validation.names import address as ip_address
+from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain
+
+Json = Mapping[str, Any]
+COLLISIONS = "collisionCount"
+MODES = ("Proxy", "VIP")
+
+
+def deployment(new: Json, old: Json) -> Causes:
+    """A Deployment's status."""
+    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+    yield from _counts(new, "observedGeneration", *counts, "terminatingReplicas", COLLISIONS)
+    yield from _among_all(new, "updatedReplicas", "readyReplicas", "availableReplicas")
+    yield from _only_ready_are_available(new, "readyReplicas")
+    yield from _collisions(new, old)
+
+
+def replica_set(new: Json, _old: Json) -> Causes:
+    """The status of a ReplicaSet or a ReplicationController."""
+    among = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    yield from _counts(new, "replicas", *among, "observedGeneration", "terminatingReplicas")
+    yield from _among_all(new, *among)
+    yield from _only_ready_are_available(new, "readyReplicas")
+
+
+def stateful_set(new: Json, old: Json) -> Causes:
+    """A StatefulSet's status."""
+    among = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    yield from _counts(new, "replicas", *among, "observedGeneration", COLLISIONS)
+    yield from _among_all(new, *among)
+    yield from _only_ready_are_available(new, "status.readyReplicas")
+    yield from _collisions(new, old)
+
+
+def daemon_set(new: Json, old: Json) -> Causes:
+    """A DaemonSet's status."""
+    counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+    more = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable", COLLISIONS)
+    yield from _counts(new, *counts, "observedGeneration", *more)
+    yield from _collisions(new, old)
+
+
+def autoscaler(new: Json, _old: Json) -> Causes:
+    """A HorizontalPodAutoscaler's status."""
+    yield from _counts(new, "currentReplicas", "desiredReplicas")
+
+
+def disruption_budget(new: Json, _old: Json) -> Causes:
+    """A PodDisruptionBudget's status."""
+    yield from _counts(new, "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+
+
+def service(new: Json, _old: Json) -> Causes:
+    """A Service's status: where it can be reached from outside."""
+    path = "status.loadBalancer.ingress"
+    entrances = part(part(new, "status"), "loadBalancer").get("ingress") or []
+    if entrances and part(new, "spec").get("type") != "LoadBalancer":
+        yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    for number, entrance in entries(entrances):
+        yield from _entrance(entrance, f"{path}[{number}]")
+
+
+def _entrance(entrance: Json, path: str) -> Causes:
+    address, mode, host = entrance.get("ip"), entrance.get("ipMode"), entrance.get("hostname")
+    if address:
+        yield from each_invalid(f"{path}.ip", address, ip_address(address))
+    if mode is None and address:
+        yield required(f"{path}.ipMode", "must be specified when `ip` is set")
+    elif mode is not None and not address:
+        yield forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set")
+    elif mode is not None and mode not in MODES:
+        yield not_supported(f"{path}.ipMode", mode, MODES)
+    if host:
+        yield from each_invalid(f"{path}.hostname", host, dns_subdomain(host))
+        if not ip_address(host):
+            yield invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
+
+
+def _counts(new: Json, *names: str) -> Causes:
+    status = part(new, "status")
+    for name in names:
+        yield from at_least_zero(status.get(name), f"status.{name}")
+
+
+def _among_all(new: Json, *names: str) -> Causes:
+    status = part(new, "status")
+    for name in names:
+        count = status.get(name) or 0
+        if count > (status.get("replicas") or 0):
+            yield invalid(f"status.{name}", count, "cannot be greater than status.replicas")
+
+
+def _only_ready_are_available(new: Json, told: str) -> Causes:
+    status = part(new, "status")
+    count = status.get("availableReplicas") or 0
+    if count > (status.get("readyReplicas") or 0):
+        yield invalid("status.availableReplicas", count, f"cannot be greater than {told}")
+
+
+def _collisions(new: Json, old: Json) -> Causes:
+    """Names that were taken are counted, and the count never goes back."""
+    count, before = part(new, "status").get(COLLISIONS), part(old, "status").get(COLLISIONS)
+    if before is not None and (count is None or count < before):
+        yield invalid(f"status.{COLLISIONS}", count or 0, "cannot be decremented")

@@ -1,0 +1,53 @@
+"""An installation is made once, by whoever records first, and read by all after."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kube.world import NAMESPACES
+from trimtab.apiserver import MemoryCluster
+from trimtab.app.installation import NAME, find_installation, record_installation
+from trimtab.engine.stores.records import SECRETS
+from trimtab.errors import Conflict, InvalidSpec
+from trimtab.kube.failures import NotFound
+
+
+async def test_looking_for_an_installation_writes_nothing() -> None:
+    cluster = MemoryCluster()
+    fresh = await find_installation(cluster, "records")
+    assert (fresh.namespace, fresh.recorded, len(fresh.key)) == ("records", False, 32)
+    with pytest.raises(NotFound):
+        await cluster.get(NAMESPACES, "records")
+
+
+async def test_what_was_recorded_is_found_again_with_the_same_key_and_identity() -> None:
+    cluster = MemoryCluster()
+    made = await record_installation(cluster, await find_installation(cluster, "records"))
+    assert await find_installation(cluster, "records") == made
+    assert await record_installation(cluster, made) == made
+
+
+async def test_of_two_who_record_at_once_the_second_is_told_to_begin_again() -> None:
+    cluster = MemoryCluster()
+    first, second = await find_installation(cluster, "records"), await find_installation(cluster, "records")
+    await record_installation(cluster, first)
+    with pytest.raises(Conflict, match="Run the command again"):
+        await record_installation(cluster, second)
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"id": "bm9uZQ==", "key": "c2hvcnQ="}, {"id": "bm9uZQ=="}, {"key": "AAAA"}]
+)
+async def test_a_damaged_installation_is_named_and_its_key_is_not_shown(data: dict[str, str]) -> None:
+    cluster = MemoryCluster()
+    await cluster.create(NAMESPACES, {"metadata": {"name": "records"}})
+    await cluster.create(SECRETS, {"metadata": {"name": NAME}, "data": data}, namespace="records")
+    with pytest.raises(InvalidSpec) as caught:
+        await find_installation(cluster, "records")
+    assert caught.value.subject == f"Secret records/{NAME}"
+    assert "c2hvcnQ" not in str(caught.value)
+
+
+async def test_an_installation_does_not_print_its_key() -> None:
+    found = await find_installation(MemoryCluster(), "records")
+    assert repr(found) == f"<installation {found.id} in records>"

@@ -1,0 +1,150 @@
+"""jq paths in ignore rules: run where they can be killed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.engine.compare.world import World
+from tests.kube.world import deployment
+from trimtab.engine.compare.ignoring import IgnoreRule, Rules
+from trimtab.engine.compare.jq import STRIKES, JqPaths
+from trimtab.engine.rows import Verdict
+from trimtab.kube.cluster import PatchType, Write
+from trimtab.tasks import PoolPolicy, WorkerProcesses
+
+ENDLESS = "last(repeat(.))"
+GREEDY = "reduce range(60) as $n ([1]; . + .) | .[0]"
+OBJECT = {"spec": {"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]}, "secret": "canary"}
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[WorkerProcesses]:
+    """One worker, with little memory."""
+    async with WorkerProcesses(PoolPolicy(size=1, memory_limit=512 * 1024**2)) as pool:
+        yield pool
+
+
+@pytest.fixture
+def jq(pool: WorkerProcesses) -> JqPaths:
+    """With the usual limit: it counts the time that jq runs, not that of a busy machine."""
+    return JqPaths(pool)
+
+
+async def test_what_a_path_names_is_taken_out_of_every_object(jq: JqPaths) -> None:
+    expression = '.spec.items[] | select(.name == "b") | .n'
+    found = await jq.without((OBJECT, {"spec": {"items": []}}), [expression])
+    assert found == [
+        {**OBJECT, "spec": {"items": [{"name": "a", "n": 1}, {"name": "b"}]}},
+        {"spec": {"items": []}},
+    ]
+
+
+async def test_several_paths_are_taken_out_one_after_the_other(jq: JqPaths) -> None:
+    assert await jq.without((OBJECT,), [".spec", ".secret", ".nowhere"]) == [{}]
+    assert await jq.without((OBJECT,), []) == (OBJECT,)
+
+
+@pytest.mark.fact("D34")
+async def test_an_expression_that_cannot_be_read_is_told(jq: JqPaths) -> None:
+    bad = await jq.bad([".a[", ".b", "$nowhere"])
+    assert set(bad) == {".a[", "$nowhere"}
+    assert "syntax error" in bad[".a["]
+    assert await jq.bad([".a["]) == {".a[": bad[".a["]}
+
+
+@pytest.mark.fact("D35")
+@pytest.mark.parametrize("expression", ['error("canary")', ".spec.items.x", ".a) , (.b", "empty) | (empty"])
+async def test_an_expression_that_fails_or_answers_not_once_is_passed_over_alone(
+    jq: JqPaths, expression: str
+) -> None:
+    (found,) = await jq.without((OBJECT,), [expression, ".secret"])
+    assert found == {"spec": OBJECT["spec"]}
+
+
+@pytest.mark.fact("D35")
+async def test_an_endless_expression_is_stopped_and_put_aside_after_some_tries(pool: WorkerProcesses) -> None:
+    hasty = JqPaths(pool, limit=timedelta(seconds=0.2))
+    for _ in range(STRIKES):
+        assert hasty.put_aside([ENDLESS]) == ()
+        assert await hasty.without((OBJECT,), [ENDLESS]) == (OBJECT,)
+    (told,) = hasty.put_aside([ENDLESS, ".fine"])
+    assert told.startswith(f"ignore rule {ENDLESS!r}: it was not done within 0.2 s")
+    before = pool.snapshot()
+    assert await hasty.without((OBJECT,), [ENDLESS]) == (OBJECT,)
+    assert pool.snapshot() == before, "nothing was run"
+    patient = JqPaths(pool)
+    assert await patient.without(({"a": 1},), [".a"]) == [{}], "others find a worker again"
+
+
+async def test_an_expression_that_eats_memory_ends_with_its_worker(jq: JqPaths) -> None:
+    assert await jq.without((OBJECT,), [GREEDY]) == (OBJECT,)
+    assert await jq.without(({"a": 1},), [".a"]) == [{}]
+
+
+@pytest.mark.parametrize("expression", ["$ENV", "env", "input", "halt", "input_filename", "$__prog_args"])
+async def test_the_world_outside_is_out_of_reach(jq: JqPaths, expression: str) -> None:
+    if not await jq.bad([expression]):
+        assert list(await jq.without((OBJECT,), [expression])) == [OBJECT]
+
+
+async def scaled(world: World) -> Any:
+    wanted = world.wanted(deployment("web"))
+    await world.apply(wanted)
+    await world.cluster.patch(
+        world.resource(deployment("web")),
+        "web",
+        {"spec": {"replicas": 5}},
+        how=PatchType.MERGE,
+        namespace=world.namespace,
+        write=Write(manager="somebody"),
+    )
+    return wanted
+
+
+def rules(*expressions: str) -> Rules:
+    return Rules([IgnoreRule(group="apps", kind="Deployment", jq_path_expressions=expressions)])
+
+
+async def test_a_unit_is_compared_without_what_a_path_names(world: World, jq: JqPaths) -> None:
+    with_jq = world.anew(jq=jq)
+    wanted = await scaled(with_jq)
+    assert (await with_jq.rows(wanted, rules(".spec.replicas")))["Deployment web"].verdict is Verdict.SYNCED
+    assert (await with_jq.rows(wanted, rules(".spec.paused")))[
+        "Deployment web"
+    ].verdict is Verdict.OUT_OF_SYNC
+    again = await with_jq.rows(wanted, rules(".spec.paused"))
+    assert again["Deployment web"].verdict is Verdict.OUT_OF_SYNC
+    assert with_jq.counting.asked == ["dry-run Deployment web"]
+
+
+@pytest.mark.fact("D34")
+async def test_a_bad_expression_is_reported_on_the_unit(world: World, jq: JqPaths) -> None:
+    with_jq = world.anew(jq=jq)
+    wanted = await scaled(with_jq)
+    found = await with_jq.compare(wanted, rules(".spec["))
+    assert found.problems[0].startswith("ignore rule '.spec[': jq: error: syntax error")
+    assert [row.verdict for row in found.rows] == [Verdict.UNKNOWN]
+
+
+async def test_without_workers_expressions_cannot_be_judged(world: World) -> None:
+    wanted = await scaled(world)
+    found = await world.compare(wanted, rules(".spec.replicas"))
+    assert found.problems == ("ignore rule '.spec.replicas': jq is not available here",)
+    assert [row.verdict for row in found.rows] == [Verdict.UNKNOWN]
+
+
+async def test_a_slow_expression_is_reported_on_the_unit_and_the_comparison_goes_on(
+    world: World, pool: WorkerProcesses
+) -> None:
+    with_jq = world.anew(jq=JqPaths(pool, limit=timedelta(seconds=0.2)))
+    wanted = await scaled(with_jq)
+    problems: list[int] = []
+    for number in range(4):
+        found = await with_jq.compare(wanted, rules(ENDLESS, f".x{number}"))
+        assert [row.verdict for row in found.rows] == [Verdict.OUT_OF_SYNC]
+        problems.append(len(found.problems))
+    assert (problems[0], problems[-1]) == (0, 1)

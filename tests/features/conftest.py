@@ -1,0 +1,111 @@
+"""User stories are told through the command, to the embedded cluster and to a real one alike."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import pytest
+
+from testbed.embedded import Embedded
+
+LIMIT = 120.0
+
+
+class Server(Protocol):
+    """A Kubernetes API and how to reach it."""
+
+    kubeconfig: Path
+
+
+class Told:
+    """How a command ended, and what it said."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+
+    @property
+    def json(self) -> Any:
+        """What it printed for programs."""
+        return msgspec.json.decode(self.out)
+
+
+class Person:
+    """Somebody at a terminal: runs `trimtab` and `kubectl` against one cluster, with a home of their own."""
+
+    def __init__(self, server: Server, home: Path, path: str) -> None:
+        self._home = home
+        #: made for this person alone, so that nobody meets anybody else's objects
+        self.namespace = f"shop-{secrets.token_hex(4)}"
+        self._environment = {
+            "HOME": str(home),
+            "KUBECONFIG": str(server.kubeconfig),
+            "PATH": path,
+            "USER": "ann",
+            "TRIMTAB_APPS__NAMESPACE": f"{self.namespace}-records",
+        }
+
+    def trimtab(self, *arguments: str, **environment: str) -> Told:
+        """Run the command."""
+        return self._run([sys.executable, "-m", "trimtab", *arguments], environment)
+
+    @contextmanager
+    def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """The command under way, its words to be read as they come; it ends with the block at the latest."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "trimtab", *arguments],
+            env=self._environment,
+            cwd=self._home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def kubectl(self, *arguments: str) -> str:
+        """What kubectl prints, in this person's namespace."""
+        told = self._run(["kubectl", "--namespace", self.namespace, *arguments], {})
+        assert told.code == 0, told.err
+        return told.out
+
+    def _run(self, command: list[str], environment: dict[str, str]) -> Told:
+        done = subprocess.run(
+            command,
+            env={**self._environment, **environment},
+            cwd=self._home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT,
+        )
+        return Told(done)
+
+
+@pytest.fixture(scope="session")
+def embedded_with_controllers() -> Iterator[Embedded]:
+    with Embedded(controllers=True) as server:
+        yield server
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+def person(
+    request: pytest.FixtureRequest, tmp_path: Path, kubectl: Path, helm: Path, kustomize: Path
+) -> Person:
+    """Somebody with a cluster."""
+    fixture = {"embedded": "embedded_with_controllers", "real": "control_plane"}[request.param]
+    server: Server = request.getfixturevalue(fixture)
+    folders = dict.fromkeys(str(each.parent) for each in (kubectl, helm, kustomize))
+    return Person(server, tmp_path, ":".join([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))

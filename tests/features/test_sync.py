@@ -1,0 +1,203 @@
+"""The main job: what a folder or a repository declares becomes what a cluster runs."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.features.conftest import Person
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: blue}
+"""
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: {argocd.argoproj.io/sync-wave: "1"}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "registry.example/web:1"}]}
+"""
+MIGRATION = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: migrate, image: "registry.example/migrate:1"}]}
+"""
+
+
+def shop(folder: Path, **files: str) -> Path:
+    """A folder with these files."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def actions(person: Person, *arguments: str) -> list[tuple[str, str]]:
+    """What a plan would do, by kind."""
+    told = person.trimtab("plan", *arguments, "-o", "json")
+    assert told.code == 0, told.err
+    return [(step["action"], step["object"]["kind"]) for step in told.json["steps"]]
+
+
+def test_a_folder_is_planned_synced_in_waves_and_becomes_healthy(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS, web=WEB, migration=MIGRATION)
+    asked = (str(folder), "-n", person.namespace, "--create-namespace")
+    wanted = [
+        ("create namespace", "Namespace"),
+        ("run hook", "Job"),
+        ("apply", "ConfigMap"),
+        ("apply", "Deployment"),
+    ]
+    assert actions(person, *asked) == wanted
+    assert person.trimtab("status", "-o", "json").json == []  # a plan leaves nothing behind
+
+    told = person.trimtab("sync", *asked)
+    assert (told.code, told.out.splitlines()[-1].split(" at ")[0]) == (0, "shop is Synced and Healthy")
+    synced = [line.split()[0] for line in told.err.splitlines() if " Synced: " in line]
+    assert synced == ["Namespace", "Job.batch", "ConfigMap", "Deployment.apps"]
+    assert person.kubectl("get", "deployment", "web", "-o", "jsonpath={.status.availableReplicas}") == "2"
+
+    (listed,) = person.trimtab("status", "-o", "json").json
+    assert (listed["app"], listed["sync"], listed["health"]) == ("shop", "Synced", "Healthy")
+
+
+def test_drift_is_seen_and_healed(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS)
+    asked = (str(folder), "-n", person.namespace)
+    assert person.trimtab("sync", *asked, "--create-namespace").code == 0
+    assert actions(person, "shop") == []
+    person.kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"data":{"colour":"red"}}')
+
+    now = person.trimtab("status", "shop", "-o", "json").json
+    assert (now["sync"], [each["status"] for each in now["resources"]]) == ("OutOfSync", ["OutOfSync"])
+    assert actions(person, "shop") == [("apply", "ConfigMap")]
+    assert person.trimtab("sync", "shop").code == 0
+    assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "blue"
+
+
+def test_what_is_no_longer_declared_goes_only_when_asked(person: Person, tmp_path: Path) -> None:
+    more = SETTINGS.replace("settings", "more")
+    folder = shop(tmp_path / "shop", settings=SETTINGS, more=more)
+    assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    (folder / "more.yaml").unlink()
+    assert actions(person, "shop") == [("keep", "ConfigMap")]
+    assert person.trimtab("sync", "shop").code == 0
+    assert "configmap/more" in person.kubectl("get", "configmaps", "-o", "name")
+
+    assert person.trimtab("sync", "shop", "--prune").code == 0
+    assert "configmap/more" not in person.kubectl("get", "configmaps", "-o", "name")
+
+
+def test_what_somebody_else_manages_is_refused_and_named(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS)
+    asked = (str(folder), "-n", person.namespace, "--create-namespace")
+    assert person.trimtab("sync", *asked).code == 0
+    told = person.trimtab("sync", *asked, "--app", "other")
+    assert (told.code, told.out) == (2, "")
+    assert f"ConfigMap {person.namespace}/settings: it is managed by trimtab" in told.err
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_sync_that_was_stopped_is_finished_by_the_next(
+    person: Person, tmp_path: Path, ending: signal.Signals
+) -> None:
+    # A gate that only a person opens: the Job waits until it is no longer suspended.
+    gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+    folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate)
+    with person.begun("sync", str(folder), "-n", person.namespace, "--create-namespace") as process:
+        assert process.stderr is not None
+        told = [next(line for line in process.stderr if line.startswith("waiting"))]
+        process.send_signal(ending)
+        told += process.stderr.readlines()
+        code = process.wait()
+    stopped = "Stopped. What was begun goes on with: trimtab sync shop\n"
+    assert (code, stopped in told) == {signal.SIGINT: (130, True), signal.SIGKILL: (-9, False)}[ending]
+
+    before = person.kubectl("get", "job", "migrate", "-o", "jsonpath={.metadata.uid}")
+    assert person.trimtab("status", "shop").code == 0  # looking does not go on with it
+    assert "configmap/settings" not in person.kubectl("get", "configmaps", "-o", "name")
+    person.kubectl("patch", "job", "migrate", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    finished = person.trimtab("sync", "shop")
+    assert finished.code == 0, finished.err
+    assert "An earlier sync of this app was not seen through" in finished.err
+    assert [line.split(" at ")[0] for line in finished.out.splitlines()] == ["shop is Synced and Healthy"]
+    assert "configmap/settings" in person.kubectl("get", "configmaps", "-o", "name")
+    assert person.kubectl("get", "job", "migrate", "-o", "jsonpath={.metadata.uid}") == before
+
+
+def test_what_was_agreed_to_is_not_finished_with_other_files(person: Person, tmp_path: Path) -> None:
+    gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+    folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate)
+    with person.begun("sync", str(folder), "-n", person.namespace, "--create-namespace") as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if line.startswith("waiting"))
+    (folder / "migration.yaml").unlink()
+
+    refused = person.trimtab("sync", "shop")
+    assert refused.code == 2
+    assert "its folder no longer holds what was agreed to" in refused.err
+    assert "configmap/settings" not in person.kubectl("get", "configmaps", "-o", "name")
+    assert person.trimtab("sync", "shop").code == 0
+    assert "configmap/settings" in person.kubectl("get", "configmaps", "-o", "name")
+
+
+def test_a_branch_of_a_repository_is_synced(person: Person, tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    shop(origin, settings=SETTINGS)
+
+    def git(*arguments: str) -> None:
+        author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+        subprocess.run(["git", *author, *arguments], cwd=origin, check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    git("add", ".")
+    git("commit", "-m", "A shop")
+    allowed = {"TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file"}
+    asked = (f"file://{origin}", "-n", person.namespace, "--create-namespace", "--revision", "main")
+    told = person.trimtab("sync", *asked, **allowed)
+    assert told.code == 0, told.err
+    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=origin, text=True).strip()
+    assert told.out.splitlines()[-1] == f"origin is Synced and Healthy at {commit}"
+
+
+def test_mistakes_are_one_sentence_and_an_exit_code(person: Person, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "web.yaml").write_text("kind: [")
+    mistakes = {
+        ("status", "nobody"): (3, "app nobody: there is no such app."),
+        ("sync", "nobody"): (3, "app nobody: there is no such app, nor a folder of this name."),
+        ("plan", "./nowhere"): (2, "source ./nowhere: there is no such folder."),
+        ("plan", "./broken"): (2, "web.yaml"),
+        ("status", "--context", "nowhere"): (3, "nowhere"),
+    }
+    for arguments, (code, sentence) in mistakes.items():
+        told = person.trimtab(*arguments)
+        assert (told.code, told.out) == (code, ""), arguments
+        assert sentence in told.err
+        assert len(told.err.splitlines()) == 1
+
+
+def test_the_first_success_in_the_readme_is_true(person: Person) -> None:
+    readme = (ROOT / "README.md").read_text()
+    asked = ("sync", str(ROOT / "examples" / "shop"), "-n", person.namespace, "--create-namespace")
+    told = person.trimtab(*asked)
+    assert told.code == 0, told.err
+    shown = [line.replace(person.namespace, "shop").split() for line in told.out.splitlines()]
+    promised = [line.split() for line in readme.splitlines()]
+    # The first line and the last one carry digests of what is there.
+    assert all(line in promised for line in shown[1:-1])
+    assert shown[-1][:5] == ["shop", "is", "Synced", "and", "Healthy"]

@@ -1,0 +1,61 @@
+"""What SOURCE means, and which name follows from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.app.sources import AppSource
+from trimtab.errors import InvalidSpec
+from trimtab.interfaces.cli.origins import name_for, source_named
+from trimtab.sources.specs import SourceSpec
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://git.example/team/shop.git", "ssh://git@git.example/shop", "git@git.example:team/shop.git"],
+)
+def test_an_address_is_a_repository(address: str) -> None:
+    found = source_named(address, path="/live/", revision="v1")
+    assert found == AppSource(repo_url=address, target_revision="v1", spec=SourceSpec(path="live"))
+
+
+def test_a_folder_is_meant_wherever_the_command_is_run_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop").mkdir()
+    assert source_named("shop", path="", revision="") == AppSource(folder=str(tmp_path / "shop"))
+
+
+def test_a_word_that_is_no_folder_is_an_app() -> None:
+    assert source_named("no-such-folder-here", path="", revision="") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "revision", "reason"),
+    [("./nowhere", "", "there is no such folder"), (".", "main", "a folder has no revisions")],
+)
+def test_what_cannot_be_meant_is_said(text: str, revision: str, reason: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        source_named(text, path="", revision=revision)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (AppSource(repo_url="https://git.example/team/Shop.git"), "shop"),
+        (AppSource(repo_url="git@git.example:shop.git"), "shop"),
+        (AppSource(repo_url="https://git.example/mono.git", spec=SourceSpec(path="apps/web")), "web"),
+        (AppSource(folder="/home/ann/My Shop"), "my-shop"),
+    ],
+)
+def test_an_app_is_named_after_the_last_part_of_its_source(source: AppSource, name: str) -> None:
+    assert name_for(source) == name
+
+
+def test_a_source_without_a_name_asks_for_one() -> None:
+    with pytest.raises(InvalidSpec, match="Give one with --app"):
+        name_for(AppSource(folder="/"))
