@@ -373,6 +373,14 @@ async def test_an_allowed_chart_repository_is_asked_once_for_an_exact_version(
     server.close()
 
 
+async def test_a_store_that_cannot_be_written_costs_no_render(desk: Desk, tools: str, tmp_path: Path) -> None:
+    desk.write({"app/cm.yaml": CONFIG_MAP})
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    async with Renderer(settings_in(tmp_path), PROGRAMS, path=tools) as renderer:
+        assert len((await renderer.render(desk.request())).manifests) == 1
+        assert await renderer.keys([desk.request()]) == ("",)
+
+
 # --- what is left ----------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import functools
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -182,10 +183,14 @@ def _record(store: RenderStore, name: str) -> Record:
 
 
 def _keep(store: RenderStore, name: str, trace: Trace, content: bytes) -> None:
-    """The result first, so that no record speaks of one that never was."""
-    store.put("results", trace.key, content)
-    record = identity.remembered(_record(store, name), trace)
-    store.put("records", name, _ENCODER.encode(record))
+    """The result first, so that no record speaks of one that never was.
+
+    A disk that is full costs another render the next time; it must not cost this one.
+    """
+    with suppress(Unavailable):
+        store.put("results", trace.key, content)
+        record = identity.remembered(_record(store, name), trace)
+        store.put("records", name, _ENCODER.encode(record))
 
 
 def _gathered(task: Task, trees: Mapping[str, Tree], store: RenderStore, folder: Path) -> Prepared:
