@@ -44,7 +44,7 @@ class EndlessTree(MemoryTree):
 def test_folders_that_hold_nothing_but_folders_are_refused(tool: Tool, files: dict[str, str]) -> None:
     spec = SourceSpec(path="app", directory=Directory(recurse=True))
     job = Job(name="web", namespace="shop", spec=spec, bounds=Bounds(files=500))
-    with pytest.raises(SourceRefused, match="more than 500 folders|nested too deep"):
+    with pytest.raises(SourceRefused, match=r"more than 500 folders|nested too deep"):
         GENERATORS[tool](job, Trees({MAIN: EndlessTree(files)}, "web"), "app")
 
 
