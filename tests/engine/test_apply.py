@@ -15,7 +15,7 @@ from trimtab.engine.kinds import Kinds
 from trimtab.engine.operations import Operation
 from trimtab.engine.options import SyncOptions
 from trimtab.engine.plan import Namespace
-from trimtab.engine.steps import Prune, SyncPlan
+from trimtab.engine.steps import Prune, Refuse, SyncPlan
 from trimtab.errors import ClusterUnreachable, Unavailable
 from trimtab.kube.cluster import FieldValidation, Propagation
 from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, Status
@@ -62,7 +62,8 @@ class Stage:
     def __init__(self, spied: Spied, *, exact: bool = False, clock: Any = None) -> None:
         self.spied, self.exact, self.clock = spied, exact, clock or SystemClock()
 
-    async def perform(self, act: Act, plan: SyncPlan) -> Outcome:
+    async def perform(self, act: Act | Refuse, plan: SyncPlan) -> Outcome:
+        assert not isinstance(act, Refuse)
         cluster: Any = self.spied
         kinds = Kinds(cluster, self.clock, await self.spied.cluster.discover(), plan.steps)
         performer = Performer(
@@ -131,7 +132,7 @@ async def test_validation_is_strict_unless_it_is_switched_off(stage: Stage) -> N
 async def test_a_rehearsal_asks_the_server_and_changes_nothing(stage: Stage) -> None:
     plan = Case().missing(config_map("a")).hook(runnable("pre")).plan()
     for step in plan.steps:
-        assert not isinstance(step, Prune)
+        assert not isinstance(step, Prune | Refuse)
         outcome = await stage.perform(Rehearse(step), plan)
         assert outcome.message == "accepted"
         assert stage.spied.last("apply")["write"].dry_run

@@ -161,7 +161,8 @@ async def test_an_unchanged_unit_costs_no_request_and_no_writing(stage: Stage) -
     assert after is before
 
 
-async def test_status_traffic_causes_no_look(stage: Stage) -> None:
+async def test_status_traffic_causes_no_look() -> None:
+    stage = Stage(MemoryCluster(), "default")  # nobody but this test touches the claim
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -193,6 +194,22 @@ async def test_a_unit_is_looked_at_again_after_the_interval(stage: Stage) -> Non
         stage.sources.declare("web", config_map("a"), config_map("late"))
         await stage.until(lambda: ended(stage, 2), "the new revision is found")
     assert "late" in await stage.names("ConfigMap")
+
+
+async def test_somebody_who_asks_first_goes_first(stage: Stage) -> None:
+    await stage.add("web", config_map("a"), policy=AUTOMATED)
+    usual = stage.store.set_operation
+
+    async def set_operation(unit_id: str, operation: Operation | None) -> SyncUnit:
+        if operation is not None and operation.automated:
+            await usual(unit_id, Operation(asked_by="ada"))
+        return await usual(unit_id, operation)
+
+    stage.store.set_operation = set_operation  # type: ignore[method-assign]  # the seam is the store itself
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        await synced(stage, "web")
+    assert [entry.asked_by for entry in engine.unit("web").status.history] == ["ada"]
 
 
 # -- what is never done ----------------------------------------------------------------------------------

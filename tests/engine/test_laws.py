@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, cast
 
@@ -156,6 +156,28 @@ async def test_a_cluster_that_cannot_be_reached_harms_only_its_own_units(stage: 
     assert (far.verdict, far.health.status) == (Verdict.UNKNOWN, HealthStatus.UNKNOWN)
     assert "no route to it" in far.conditions[0].message
     assert far.conditions[0].type is ConditionType.COMPARISON
+
+
+async def test_a_cluster_that_comes_back_is_used_again(stage: Stage) -> None:
+    failures = [ClusterUnreachable("cluster flaky", "no route to it")] * 2
+
+    def connecting() -> Any:
+        if failures:
+            raise failures.pop()
+        return nullcontext(cast(Cluster, stage.cluster))
+
+    stage.clusters.put(ClusterEntry(name="flaky", connect=connecting))
+    await stage.add("web", config_map("a"), policy=EAGER, destination=Destination(cluster="flaky"))
+    async with running(stage.engine) as engine:
+        await stage.until(synced(stage), "it is synced in the end")
+        assert engine.unit("web").status.conditions == ()
+    assert [event.cluster for event in stage.events(ClusterLost)] == ["flaky", "flaky"]
+
+
+async def test_an_engine_runs_once(stage: Stage) -> None:
+    async with running(stage.engine) as engine:
+        with pytest.raises(RuntimeError, match="runs once"):
+            await engine.run()
 
 
 @pytest.mark.fact("C46", "C48")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.engine.operations import SyncPhase
@@ -129,7 +129,10 @@ def test_what_is_pruned_last_goes_after_the_highest_wave(places: tuple[Place, ..
     assert ("gone", "Sync", wave) in found
 
 
-KINDS = st.sampled_from([("", "Namespace"), ("", "ConfigMap"), ("apps", "Deployment"), ("x.y", "Widget")])
+CRD = "CustomResourceDefinition"
+KINDS = st.sampled_from(
+    [("", "Namespace"), ("", "ConfigMap"), ("apps", "Deployment"), ("x.y", "Widget"), ("z", CRD)]
+)
 
 
 @st.composite
@@ -137,8 +140,9 @@ def some_places(draw: st.DrawFn) -> list[Place]:
     found = []
     for number in range(draw(st.integers(0, 12))):
         group, kind = draw(KINDS)
-        defines = draw(st.sampled_from([None, ("x.y", "Widget")])) if kind == "ConfigMap" else None
-        key = ResourceKey(group, kind, draw(st.sampled_from(["", "n0", "n1"])), f"n{number}")
+        defines = ("x.y", "Widget") if kind == CRD else None
+        space = "" if kind in {CRD, "Namespace"} else draw(st.sampled_from(["", "n0", "n1"]))
+        key = ResourceKey(group, kind, space, f"n{number}")
         prune = draw(st.booleans())
         found.append(
             Place(
@@ -163,6 +167,7 @@ def test_no_step_is_lost_or_doubled_and_phases_and_waves_never_go_back(places: l
     assert groups == sorted(groups)
 
 
+@settings(max_examples=300)
 @given(some_places())
 def test_every_namespace_and_definition_comes_before_what_needs_it(places: list[Place]) -> None:
     found = [place for place in ordered(places) if not place.prune]

@@ -283,6 +283,15 @@ def test_somebody_elses_object_is_refused_unless_it_is_to_be_adopted() -> None:
     assert (adopted.refused, names(adopted)) == ((), ["a"])
 
 
+def test_nothing_is_pruned_while_an_object_is_refused() -> None:
+    case = (
+        Case().drifted(config_map("a", wave=2), claimed_by=Mark("helm", "shop/web")).unwanted(config_map("b"))
+    )
+    plan = case.plan(PRUNING)
+    assert lines(plan.steps) == ["Sync 0 prune b", "Sync 2 refuse a"]
+    assert [step.skip for step in prunes(plan)] == ["ignored (another object was refused)"]
+
+
 def test_an_object_with_a_problem_is_refused_with_it() -> None:
     case = Case().missing(config_map("a"), config_map("b"))
     case.rows[0] = replace(case.rows[0], problem="two units claim it")

@@ -44,6 +44,7 @@ from trimtab.engine.acts import (
 from trimtab.engine.health import Health
 from trimtab.engine.judging import matters
 from trimtab.engine.live import Change, Live
+from trimtab.engine.marks import Mark
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -55,6 +56,8 @@ from trimtab.engine.operations import (
     SyncPhase,
     started,
 )
+from trimtab.engine.options import SyncOptions
+from trimtab.engine.plan import Namespace
 from trimtab.engine.progress import progress
 from trimtab.engine.results import causes, closed, crucial, folded, next_attempt, retry_wait
 from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
@@ -286,6 +289,8 @@ def cases(draw: st.DrawFn) -> Case:
     for number in range(draw(st.integers(0, 3))):
         options = draw(st.sampled_from(["", "Prune=false", "Prune=confirm", "PruneLast=true"]))
         case.unwanted(config_map(f"u{number}", wave=draw(WAVES), options=options))
+    if draw(st.integers(0, 9)) == 0:
+        case.drifted(config_map("theirs", wave=draw(WAVES)), claimed_by=Mark("helm", "shop/web"))
     for number in range(draw(st.integers(0, 4))):
         hook = job(f"j{number}", hook=draw(HOOKS), policy=draw(POLICIES), wave=draw(WAVES))
         case.hook(hook)
@@ -671,19 +676,36 @@ def test_the_same_cause_of_failure_is_told_once() -> None:
     assert causes(many).endswith("; and 2 more causes")
 
 
-@pytest.mark.fact("S2")
-def test_a_refused_object_fails_the_operation_and_its_result_says_why() -> None:
-    plan = Case().missing(manifest("Widget", "w", api="example.com/v1"), config_map("a")).plan()
-    decided = decide(plan, state_of())
+@pytest.mark.fact("S2", "S5")
+def test_a_refused_object_fails_the_operation_with_the_reason_and_the_others_of_its_wave_go_on() -> None:
+    widget = manifest("Widget", "w", api="example.com/v1")
+    plan = Case().missing(widget, config_map("a"), config_map("late", wave=1)).plan()
+    first = decide(plan, state_of())
+    assert [act.key.name for act in first.move.acts] == ["a"]
+    written = folded(first.state, [Outcome(act=first.move.acts[0], at=NOON, uid="uid-a")])
+    decided = decide(plan, written)
     assert isinstance(decided.move, Failed)
-    assert [(each.key.name, each.status) for each in decided.state.results] == [("w", StepStatus.SYNC_FAILED)]
-    assert "serves no Widget" in decided.state.results[0].message
     assert "serves no Widget" in decided.move.message
+    assert {each.key.name: each.status for each in decided.state.results} == {
+        "a": StepStatus.SYNCED,
+        "w": StepStatus.SYNC_FAILED,
+    }
+
+
+def test_what_blocks_a_sync_lets_nothing_be_written() -> None:
+    case = Case().missing(config_map("a"))
+    going = live_of(manifest("Namespace", "shop"), deleting=True)
+    case.view.lives[going.key] = going
+    plan = case.plan(options=SyncOptions(create_namespace=True), namespace=Namespace(name="shop"))
+    decided = decide(plan, state_of())
+    assert decided.move == Failed(
+        message="Namespace shop: the namespace is being deleted. Wait until it is gone."
+    )
 
 
 def test_results_keep_the_order_in_which_objects_were_first_touched() -> None:
     plan = Case().missing(config_map("a"), config_map("b")).plan()
-    first, second = plan.steps
+    first, second = (step for step in plan.steps if isinstance(step, Apply))
     state = folded(state_of(), [Outcome(act=second, at=NOON), Outcome(act=first, at=NOON)])
     again = folded(state, [Outcome(act=first, at=NOON, problem="no")])
     assert [(each.key.name, each.order) for each in again.results] == [("b", 1), ("a", 2)]

@@ -11,11 +11,12 @@ from trimtab.engine.cache import ClusterCache
 from trimtab.engine.cache.catalog import Catalog
 from trimtab.engine.cache.filters import ResourceFilter
 from trimtab.engine.cache.reach import Reach
+from trimtab.engine.cache.records import judged_by
 from trimtab.engine.compare.comparer import Comparer
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.judging import Lens
-from trimtab.engine.health import Health, HealthRule, deletion_health, health_in, is_judged
+from trimtab.engine.health import Health, HealthRule
 from trimtab.engine.hooks import role_of as hook_role_of
 from trimtab.engine.marks import Tracking
 from trimtab.engine.matching import Role, Terms
@@ -23,7 +24,6 @@ from trimtab.engine.tracking import ArgoTracking
 from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery, Resource
-from trimtab.kube.objects import KubeObject
 from trimtab.resources import manifests
 from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
@@ -94,6 +94,8 @@ class Desk:
     ) -> None:
         self.entry, self.cluster, self.ways = entry, cluster, ways
         self._manager, self._stand_ins, self._jq = manager, stand_ins, jq
+        #: says how well an object is, as the server showed it; other rules are another judge
+        self.judge = judged_by(ways.health_rules)
         self.cache = ClusterCache(
             cluster,
             settings,
@@ -123,10 +125,12 @@ class Desk:
     def change(self, ways: Ways) -> None:
         """Go on by other rules: what they concern is read and compared anew."""
         before, self.ways = self.ways, ways
+        if ways.health_rules != before.health_rules:
+            self.judge = judged_by(ways.health_rules)
         self.cache.change(
-            tracking=ways.tracking if ways.tracking != before.tracking else None,
-            chosen=ways.chosen if ways.chosen != before.chosen else None,
-            judge=self.judge if ways.health_rules != before.health_rules else None,
+            tracking=ways.tracking,
+            chosen=ways.chosen,
+            judge=self.judge,
         )
         self.comparer = self._comparer()
 
@@ -154,16 +158,6 @@ class Desk:
         if self._discovered is None or self._discovered[0] is not catalog:
             self._discovered = catalog, Discovery(resources=tuple(catalog.resources()))
         return self._discovered[1]
-
-    def judge(self, told: KubeObject, resource: Resource) -> Health | None:
-        """How well an object is, as the server showed it."""
-        metadata, rules = told.metadata, self.ways.health_rules
-        going = deletion_health(
-            deleting=metadata.deletion_timestamp is not None, finalizers=metadata.finalizers or ()
-        )
-        if going is not None or not is_judged(resource.group, resource.kind, rules):
-            return going
-        return health_in(told.raw, resource.group, resource.version, resource.kind, rules)
 
     def _scope_of(self, group: str, kind: str) -> bool | None:
         return self.cache.catalog.namespaced(group, kind)

@@ -90,6 +90,7 @@ _T = TypeVar("_T")
 #: turns are what keeps tenants apart; how fast one may go is limited by its share of them
 _UNLIMITED: Final = Rate(per_second=100_000, burst=100_000)
 _WAITING: Final = (WorkState.QUEUED, WorkState.CROWDED, WorkState.LIMITED)
+_QUEUES: Final = ("app_reconciliation_queue", "app_operation_processing_queue")
 _HELD: Final = (WorkState.BACKING_OFF, WorkState.QUARANTINED)
 
 
@@ -136,6 +137,7 @@ class Engine:
         self._removed: list[Callable[[str, ResourceKey], None]] = []
         self._initialized: list[Callable[[str], None]] = []
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
+        self._counting: list[Callable[[SyncUnit], None]] = []
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
         self._build(manifests)
 
@@ -173,7 +175,9 @@ class Engine:
     # -- running -----------------------------------------------------------------------------------------
 
     async def run(self, status_processors: int = 20, operation_processors: int = 10) -> None:
-        """Keep units as they should be, until cancelled."""
+        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine."""
+        if self._pools is not None:
+            raise RuntimeError("an engine runs once: recovery is a new one's normal start")
         self._pools = (
             self._pool(self._reconciler.run, status_processors),
             self._pool(self._operator.run, operation_processors),
@@ -336,11 +340,6 @@ class Engine:
         self.request_refresh(unit_id, level)
         return await waiter
 
-    @property
-    def is_running(self) -> bool:
-        """Whether `run` has begun."""
-        return self._pools is not None
-
     def in_hand(self) -> tuple[WorkSnapshot[str], WorkSnapshot[str]]:
         """What the two pools have in hand: which units wait, for what, since when and until when."""
         looks, operations = self._working()
@@ -350,14 +349,13 @@ class Engine:
         self, *, labels_of: Callable[[SyncUnit], UnitLabels] = labels_by_tenant, most_units: int = 10_000
     ) -> Metrics:
         """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
-        made = Metrics(_Readings(self), labels_of=labels_of, most_units=most_units)
+        readings = _Readings(self._ledger, self._rooms, lambda: self._pools or ())
+        made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:
             made.know(unit)
-        self._knowing = made.know
+        self._counting.append(made.know)
         self.events.subscribe(made.tell)
         return made
-
-    _knowing: Callable[[SyncUnit], None] | None = None
 
     def _usual(self, unit: SyncUnit) -> Operation:
         """A sync as the unit's policy has it."""
@@ -387,8 +385,7 @@ class Engine:
     def _hear_unit(self, stored: SyncUnit) -> None:
         before = self._ledger.hear(stored)
         self._by_mark[self._mark(stored.id)] = stored.id
-        if self._knowing is not None:
-            self._knowing(stored)
+        _tell_all(self._counting, stored)
         if before is not None and before.destination.cluster != stored.destination.cluster:
             self._leave_cluster(before)
         is_new = before is None or before.operation is None
@@ -549,31 +546,31 @@ class Engine:
 class _Readings:
     """What a scrape reads of an engine."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(
+        self, ledger: Ledger, rooms: Rooms, pools: Callable[[], tuple[KeyedWorkers[str], ...]]
+    ) -> None:
+        self._ledger, self._rooms, self._pools = ledger, rooms, pools
 
     def units(self) -> Iterable[SyncUnit]:
         """Every unit."""
-        return self._engine.units()
+        return sorted(self._ledger, key=lambda unit: unit.id)
 
     def clusters(self) -> Iterable[ClusterFigures]:
         """Every cluster in use."""
-        return [_figures(room) for room in self._engine._rooms.all()]  # noqa: SLF001 - one class in two
+        return [_figures(room) for room in self._rooms.all()]
 
     def queues(self) -> Iterable[QueueFigures]:
-        """The pools of processors."""
-        names = ("app_reconciliation_queue", "app_operation_processing_queue")
-        if not self._engine.is_running:
-            return []
-        return [
-            QueueFigures(
-                name=name,
-                waiting=len(found.in_state(*_WAITING)) + found.left_out,
-                running=len(found.in_state(WorkState.RUNNING)),
-                held=len(found.in_state(*_HELD)),
-            )
-            for name, found in zip(names, self._engine.in_hand(), strict=True)
-        ]
+        """The pools of processors, once there are any."""
+        return [_queue(name, pool.snapshot()) for name, pool in zip(_QUEUES, self._pools(), strict=False)]
+
+
+def _queue(name: str, found: WorkSnapshot[str]) -> QueueFigures:
+    return QueueFigures(
+        name=name,
+        waiting=len(found.in_state(*_WAITING)) + found.left_out,
+        running=len(found.in_state(WorkState.RUNNING)),
+        held=len(found.in_state(*_HELD)),
+    )
 
 
 def _figures(room: Room) -> ClusterFigures:

@@ -26,7 +26,7 @@ from trimtab.engine.options import (
     written_server_side,
 )
 from trimtab.engine.ordering import Place, ordered
-from trimtab.engine.prunes import PruneBudget, prunes
+from trimtab.engine.prunes import INCOMPLETE, REFUSED, PruneBudget, prunes
 from trimtab.engine.rows import Desired, Row, Verdict
 from trimtab.engine.steps import (
     NOTHING,
@@ -35,6 +35,7 @@ from trimtab.engine.steps import (
     CreateNamespace,
     Expected,
     Prune,
+    Refuse,
     Refused,
     RunHook,
     Step,
@@ -98,6 +99,7 @@ class _Planner:
         self.options = sync_options(request.operation.options, request.options)
         self.live = live
         self.refused: list[Refused] = []
+        self.declined: list[Refuse] = []
         self.rows = tuple(row for row in request.rows if self._is_selected(row.key))
         self.hooks = self._hooks()
         desired = [row.desired for row in request.rows if row.desired] + list(request.hooks)
@@ -112,8 +114,8 @@ class _Planner:
 
     def plan(self) -> SyncPlan:
         applies = list(self._applies())
-        hooks = self._hook_steps({step.key for step in applies})
-        steps = self._in_order([*applies, *self._prunes(), *hooks])
+        hooks = list(self._hook_steps({step.key for step in applies}))
+        steps = self._in_order([*applies, *self._prunes(), *hooks, *self.declined])
         steps = (*self._namespace_steps(steps), *steps)
         request, refused = self.request, tuple(self.refused)
         render = render_digest(request.rows, request.hooks, request.stand_ins)
@@ -138,15 +140,18 @@ class _Planner:
         skipped = self.operation.resources or self.operation.strategy is Strategy.APPLY
         return () if skipped else self.request.hooks
 
-    def _refuse(self, key: ResourceKey, reason: str, remedy: str = "") -> None:
+    def _refuse(self, key: ResourceKey, reason: str, remedy: str = "", of: Desired | None = None) -> None:
+        """Leave one object out; it fails in its place, and others go on."""
+        phase, wave = _place_of(of)
         self.refused.append(Refused(key=key, reason=reason, remedy=remedy))
+        self.declined.append(Refuse(key=key, phase=phase, wave=wave, why=reason, remedy=remedy))
 
     # -- objects to write --------------------------------------------------------------------------------
 
     def _applies(self) -> Iterator[Apply]:
         for row in self.rows:
             if row.problem:
-                self._refuse(row.key, row.problem)
+                self._refuse(row.key, row.problem, of=row.desired)
             elif row.desired is not None and self._is_written(row):
                 yield from self._apply(row, row.desired)
 
@@ -158,7 +163,7 @@ class _Planner:
         if row.claimed_by is not None and not self.operation.adopt:
             owner = f"{row.claimed_by.system} {row.claimed_by.owner}"
             remedy = "Release it there, or ask for its adoption."
-            self._refuse(row.key, f"it is managed by {owner}", remedy)
+            self._refuse(row.key, f"it is managed by {owner}", remedy, desired)
             return
         try:
             told = manifests.annotations(desired.manifest)
@@ -168,7 +173,7 @@ class _Planner:
             if self._is_possible(desired, own):
                 yield self._apply_step(row, desired, own, wave_of(told))
         except InvalidSpec as problem:
-            self._refuse(row.key, problem.reason, problem.remedy)
+            self._refuse(row.key, problem.reason, problem.remedy, desired)
 
     def _apply_step(self, row: Row, desired: Desired, own: ObjectOptions, wave: int) -> Apply:
         kept = self._live_options(row)
@@ -209,12 +214,13 @@ class _Planner:
                 desired.key,
                 "it asks for client-side apply, which is not offered here",
                 "Remove the option ServerSideApply=false.",
+                desired,
             )
             return False
         skipped = own.skip_rehearsal_of_missing_kind or self.options.skip_rehearsal_of_missing_kinds
         known = self._is_served(desired) or (desired.key.group, desired.key.kind) in self.defined
         if not known and not skipped:
-            self._refuse(desired.key, *self._unknown_kind(desired))
+            self._refuse(desired.key, *self._unknown_kind(desired), desired)
             return False
         return True
 
@@ -255,10 +261,16 @@ class _Planner:
             operation=self.operation,
             options=self.options,
             budget=self.request.budget,
-            complete=self.request.complete,
+            kept=self._keeps_all(),
             live=self.live,
             stand_ins=self.request.stand_ins,
         )
+
+    def _keeps_all(self) -> str:
+        """Why nothing may be pruned, if so: what takes the place of an object may be what is missing."""
+        if not self.request.complete:
+            return INCOMPLETE
+        return REFUSED if self.declined else ""
 
     # -- hooks -------------------------------------------------------------------------------------------
 
@@ -281,7 +293,7 @@ class _Planner:
                 for phase in sync_phases(told):
                     yield self._hook_step(desired, told, phase)
         except InvalidSpec as problem:
-            self._refuse(desired.key, problem.reason, problem.remedy)
+            self._refuse(desired.key, problem.reason, problem.remedy, desired)
 
     def _hook_step(self, desired: Desired, told: Mapping[str, str], phase: SyncPhase) -> RunHook:
         request, manifest = self.request, desired.manifest
@@ -335,7 +347,8 @@ class _Planner:
             return
         found = self.live.get(key)
         if found is not None and found.deleting:
-            self._refuse(key, "the namespace is being deleted", "Wait until it is gone.")
+            reason, remedy = "the namespace is being deleted", "Wait until it is gone."
+            self.refused.append(Refused(key=key, reason=reason, remedy=remedy, blocks=True))
         elif found is None or wanted.labels or wanted.annotations:
             yield CreateNamespace(
                 key=key,
@@ -371,6 +384,16 @@ def _is_rehearsed(operation: Operation, steps: tuple[Step, ...]) -> bool:
     return is_multi_step(steps) or any(
         isinstance(step, RunHook) or (isinstance(step, Prune) and not step.skip) for step in steps
     )
+
+
+def _place_of(desired: Desired | None) -> tuple[SyncPhase, int]:
+    """Where an object would have stood; at the beginning if that cannot be read."""
+    try:
+        told = manifests.annotations(desired.manifest) if desired else {}
+    except InvalidSpec:
+        return SyncPhase.SYNC, 0
+    phases = sync_phases(told) if role_of(told) is Role.HOOK else ()
+    return phases[0] if phases else SyncPhase.SYNC, wave_of(told)
 
 
 def _namespace_key(namespace: str) -> ResourceKey:

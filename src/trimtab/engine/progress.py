@@ -54,7 +54,7 @@ from trimtab.engine.operations import (
 )
 from trimtab.engine.ordering import kind_rank
 from trimtab.engine.results import causes, result_of, with_results
-from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, Step, SyncPlan
+from trimtab.engine.steps import Apply, CreateNamespace, Prune, Refuse, RunHook, Step, SyncPlan
 
 TERMINATED = "Terminated"
 _S = TypeVar("_S", bound=Step)
@@ -124,17 +124,8 @@ class _Turn:
             why = "the plan that was agreed to is not what would be done now"
             told = f"{why}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
             return Failed(message=told, again=False)
-        for each in self.plan.refused:
-            self._learn(
-                StepResult(
-                    key=each.key,
-                    sync_phase=SyncPhase.SYNC,
-                    status=StepStatus.SYNC_FAILED,
-                    phase=StepPhase.FAILED,
-                    message=f"{each.reason}. {each.remedy}" if each.remedy else each.reason,
-                )
-            )
-        return Failed(message=causes(self.fresh)) if self.plan.refused else None
+        blocking = [str(each) for each in self.plan.refused if each.blocks]
+        return Failed(message="; ".join(blocking)) if blocking else None
 
     def _judge(self) -> None:
         """Look at everything that still runs and is waited for."""
@@ -249,7 +240,8 @@ class _Turn:
         move = self._wait_for_kinds(batch)
         if move is not None:
             return move
-        return Next(acts=tuple(batch), completes=wave if len(batch) == len(left) else None)
+        acts = tuple(step for step in batch if not isinstance(step, Refuse))
+        return Next(acts=acts, completes=wave if len(batch) == len(left) else None)
 
     def _await(self, group: list[Step], *, last: bool) -> Move | None:
         """What has to be waited for before the next wave, or the end."""
@@ -293,7 +285,7 @@ class _Turn:
 
     def _rehearsals(self, steps: Iterable[Step]) -> tuple[Rehearse, ...]:
         return tuple(
-            Rehearse(step) for step in steps if not isinstance(step, Prune) and _is_rehearsable(step)
+            Rehearse(step) for step in steps if not isinstance(step, Prune | Refuse) and _is_rehearsable(step)
         )
 
     def _try_out(self) -> Move:
@@ -304,6 +296,8 @@ class _Turn:
             if isinstance(step, Prune):
                 gone = StepStatus.PRUNE_SKIPPED if step.skip else StepStatus.PRUNED
                 self._learn_at_once(step, gone, step.skip or "pruned (dry run)")
+            elif isinstance(step, Refuse):
+                self._learn_refusal(step)
             elif not _is_rehearsable(step):
                 self._learn_at_once(step, StepStatus.SYNCED, "not tried (dry run)")
         if tried:
@@ -319,6 +313,8 @@ class _Turn:
     def _begin(self, pending: Iterable[Step]) -> None:
         """Write down what is about to be done, and what stands under the names of hooks."""
         for step in pending:
+            if isinstance(step, Refuse):
+                continue
             if not isinstance(step, RunHook):
                 self.begun.add(step.key)
             elif (step.key, step.phase) not in self.runs:
@@ -328,6 +324,9 @@ class _Turn:
 
     def _settled(self, step: Step) -> bool:
         """Whether nothing has to be done for a step after all; its result is noted."""
+        if isinstance(step, Refuse):
+            self._learn_refusal(step)
+            return True
         found = standing(step.key, self.facts)
         if isinstance(step, Prune):
             if step.skip:
@@ -345,6 +344,10 @@ class _Turn:
         if why:
             self._learn(result_of(step, status=StepStatus.SYNC_FAILED, phase=StepPhase.FAILED, message=why))
         return bool(why)
+
+    def _learn_refusal(self, step: Refuse) -> None:
+        why = f"{step.why}. {step.remedy}" if step.remedy else step.why
+        self._learn(result_of(step, status=StepStatus.SYNC_FAILED, phase=StepPhase.FAILED, message=why))
 
     def _is_own_hook(self, step: RunHook, found: Live | None) -> bool:
         """Whether a hook was made before a restart: its run is recorded, and no older one stands there."""

@@ -24,6 +24,7 @@ from trimtab.resources.secrets import StandIns
 REQUIRES_PRUNING = "ignored (requires pruning)"
 NO_PRUNE = "ignored (no prune)"
 INCOMPLETE = "ignored (what Git wants is not known completely)"
+REFUSED = "ignored (another object was refused)"
 UNREAD = "ignored (whether it may be pruned could not be read from it)"
 
 
@@ -45,12 +46,15 @@ def prunes(
     operation: Operation,
     options: SyncOptions,
     budget: PruneBudget,
-    complete: bool,
+    kept: str,
     live: LiveView,
     stand_ins: StandIns,
 ) -> tuple[Prune, ...]:
-    """A step for every object of ours that Git no longer asks for, also for those that are kept."""
-    pruning = _Pruning(operation, options, complete=complete)
+    """A step for every object of ours that Git no longer asks for, also for those that are kept.
+
+    `kept` is why none of them may go, if so.
+    """
+    pruning = _Pruning(operation, options, kept)
     found = [step for row in extra if (step := pruning.step(row, live, stand_ins)) is not None]
     going = [step for step in found if not step.skip]
     if not budget.exceeded(len(going), owned):
@@ -62,10 +66,10 @@ def prunes(
 class _Pruning:
     """What one operation says about deleting."""
 
-    def __init__(self, operation: Operation, options: SyncOptions, *, complete: bool) -> None:
+    def __init__(self, operation: Operation, options: SyncOptions, kept: str) -> None:
         self._operation = operation
         self._options = options
-        self._complete = complete
+        self._kept = kept
 
     def step(self, row: Row, live: LiveView, stand_ins: StandIns) -> Prune | None:
         """What happens to one object; None for hooks and for what is not ours."""
@@ -94,8 +98,6 @@ class _Pruning:
     def _skip(self, consent: Consent, *, known: bool) -> str:
         if not self._operation.prune:
             return REQUIRES_PRUNING
-        if not self._complete:
-            return INCOMPLETE
-        if not known:
-            return UNREAD
+        if self._kept or not known:
+            return self._kept or UNREAD
         return NO_PRUNE if consent is Consent.NO else ""

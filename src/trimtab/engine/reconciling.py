@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -41,7 +42,14 @@ from trimtab.engine.policy import (
 from trimtab.engine.rooms import Room, Rooms, RoomState
 from trimtab.engine.rows import Verdict
 from trimtab.engine.statuses import status_after, status_unknown
-from trimtab.engine.units import ConditionType, Destination, Policy, SyncUnit, UnitStatus
+from trimtab.engine.units import (
+    ConditionType,
+    Destination,
+    OperationUnderWay,
+    Policy,
+    SyncUnit,
+    UnitStatus,
+)
 from trimtab.errors import InvalidSpec, TrimtabError, Unavailable
 from trimtab.settings import EngineSettings
 from trimtab.tasks import Clock
@@ -252,7 +260,8 @@ class Reconciler:
         match decision:
             case Start(operation=operation, reason=reason):
                 self._reasons.pop(unit.id, None)
-                await self._wiring.start(unit, operation, reason)
+                with suppress(OperationUnderWay):  # somebody was faster: what he asked for goes first
+                    await self._wiring.start(unit, operation, reason)
             case Later(at=at, reason=reason):
                 self._wiring.again(unit.id, (at - now).total_seconds())
                 self._events.publish(SyncPostponed(at=now, unit=unit.id, until=at, reason=reason))

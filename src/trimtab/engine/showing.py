@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.engine.steps import Apply, CreateNamespace, Prune, RunHook, Step, SyncPlan, WriteMode
+from trimtab.engine.steps import Apply, CreateNamespace, Prune, Refuse, RunHook, Step, SyncPlan, WriteMode
 
 _HEADINGS = ("PHASE", "WAVE", "ACTION", "OBJECT", "WHY")
 _ACTIONS = {WriteMode.SERVER_SIDE: "apply", WriteMode.REPLACE: "replace", WriteMode.CREATE: "create"}
@@ -28,6 +28,8 @@ def action(step: Step) -> str:
             return "run hook"
         case Prune():
             return "keep" if step.skip else "prune"
+        case Refuse():
+            return "refuse"
 
 
 def plan_table(plan: SyncPlan) -> str:
@@ -91,6 +93,8 @@ def _step_json(step: Step) -> dict[str, Any]:
             return {**common, "propagation": step.propagation, "hold": step.hold, "skip": step.skip}
         case CreateNamespace():
             return {**common, "labels": dict(step.labels), "annotations": dict(step.annotations)}
+        case Refuse():
+            return {**common, "remedy": step.remedy}
 
 
 def moved_between(agreed: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:

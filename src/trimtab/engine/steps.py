@@ -127,15 +127,29 @@ class RunHook(Struct, frozen=True, kw_only=True, tag="hook"):
     generate_name: str = ""
 
 
-Step: TypeAlias = CreateNamespace | Apply | Prune | RunHook
+class Refuse(Struct, frozen=True, kw_only=True, tag="refuse"):
+    """Do not write one object, and say so in its place: it fails like any other object of its wave."""
+
+    key: ResourceKey
+    phase: SyncPhase
+    wave: int
+    why: str
+    remedy: str = ""
+    api_version: str = ""
+    expected: Expected = NOTHING
+
+
+Step: TypeAlias = CreateNamespace | Apply | Prune | RunHook | Refuse
 
 
 class Refused(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One object that cannot be synced, why, and what to do; nothing is written while there is one."""
+    """One object that cannot be synced, why, and what to do."""
 
     key: ResourceKey
     reason: str
     remedy: str = ""
+    #: nothing at all is written while this is so
+    blocks: bool = False
 
     def __str__(self) -> str:
         return f"{self.key}: {self.reason}{'. ' + self.remedy if self.remedy else ''}"

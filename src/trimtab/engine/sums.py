@@ -14,7 +14,7 @@ from typing import Any, assert_never
 import msgspec
 
 from trimtab.engine.rows import Desired, Row
-from trimtab.engine.steps import Apply, CreateNamespace, Prune, Refused, RunHook, Step
+from trimtab.engine.steps import Apply, CreateNamespace, Prune, Refuse, Refused, RunHook, Step
 from trimtab.resources.digests import DIGEST_LENGTH
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
@@ -59,6 +59,8 @@ def _what(step: Step) -> list[Any]:
                 msgspec.structs.replace(step.key, name=step.generate_name) if step.generate_name else step.key
             )
             return ["hook", key, step.phase, step.wave, step.content, step.policies, step.validate]
+        case Refuse():
+            return ["refuse", *where]
         case _:
             assert_never(step)
 

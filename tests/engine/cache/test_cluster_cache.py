@@ -217,6 +217,18 @@ async def test_a_kind_that_becomes_forbidden_keeps_its_objects_and_is_no_longer_
         assert world.cache.get(key_of("c")) is not None
 
 
+async def test_credentials_that_were_refused_are_tried_again_sooner_than_rights_that_are_missing() -> None:
+    clock = ManualClock()
+    troubled = await filled(config_map("a"))
+    troubled.refusing |= {"ConfigMap": refusal(401), "Secret": refusal(403)}
+    async with running(troubled, clock=clock) as world:
+        assert world.audience.readings()[Reading.REFUSED] == {"ConfigMap", "Secret"}
+        troubled.refusing.clear()
+        await clock.advance(60)
+        assert world.audience.readings()[Reading.REFUSED] == {"Secret"}
+        assert world.cache.get(key_of("a")) is not None
+
+
 async def test_a_kind_that_hangs_or_fails_disturbs_no_other() -> None:
     troubled = await filled(config_map("a"))
     troubled.hanging.add("Secret")
@@ -653,6 +665,10 @@ async def test_records_are_made_anew_once_and_not_again_with_every_reading() -> 
         await world.create(CONFIG_MAPS, config_map("b"))
         await clock.advance(5)
         assert world.troubled.count("list", "ConfigMap") == 3
+        assert (judged.count("a"), judged.count("b")) == (1, 1)
+        world.cache.invalidate()
+        await world.cache.complete()
+        assert world.troubled.count("list", "ConfigMap") == 4
         assert (judged.count("a"), judged.count("b")) == (1, 1)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.compare.world import OURS, UNIT, World
+from tests.engine.compare.world import OURS, STAND_INS, UNIT, World
 from tests.kube.world import config_map, connect_to, deployment
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
+from trimtab.engine.compare.judging import Lens
 from trimtab.engine.marks import Mark
 from trimtab.engine.matching import Role
 from trimtab.engine.rows import Difference, Verdict, verdict_of
@@ -202,6 +203,16 @@ async def test_two_units_that_want_one_object_are_found_before_and_after_it_exis
     world.comparer.forget("first")
     await world.cluster.delete(world.resource(config_map("a")), "a", namespace=world.namespace)
     assert (await world.rows(second))["ConfigMap a"].claimed_by is None
+
+
+@pytest.mark.fact("D25")
+async def test_what_admission_would_change_is_asked_for_only_by_choice(world: World) -> None:
+    curious = world.anew(lens=Lens(manager="trimtab", stand_ins=STAND_INS, with_admission=True))
+    wanted = curious.wanted(config_map("a", x="1"))
+    await curious.apply(wanted)
+    for _ in range(2):
+        assert (await curious.rows(wanted))["ConfigMap a"].verdict is SYNCED
+    assert curious.counting.asked == ["dry-run ConfigMap a"]
 
 
 async def test_who_wanted_an_object_first_stays_first_when_it_wants_it_otherwise(world: World) -> None:

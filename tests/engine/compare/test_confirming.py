@@ -38,10 +38,15 @@ def test_a_changed_field_of_ours_counts() -> None:
     ]
 
 
+@pytest.mark.fact("D25")
 def test_what_admission_adds_or_changes_beside_it_does_not() -> None:
     wanted, live = gadget({"size": 1}), gadget({"size": 1, "seen": "1"}, entry(OWNED), labels={"x": "1"})
     predicted = gadget({"size": 1, "seen": "2", "more": {}}, entry(OWNED), labels={"x": "2", "y": "1"})
     assert told(wanted, live, predicted) == []
+    everybodys = changes(wanted, live, predicted, manager="trimtab", of_anybody=True)
+    assert sorted("/".join(each.pointer) for each in everybodys) == [
+        *("metadata/labels/x", "metadata/labels/y", "spec/more", "spec/seen")
+    ]
 
 
 def test_what_was_ours_and_goes_counts() -> None:

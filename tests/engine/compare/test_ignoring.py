@@ -42,7 +42,9 @@ def test_a_pointer_takes_out_what_it_names(pointer: str, expected: Any) -> None:
 
 
 @pytest.mark.fact("D32")
-@pytest.mark.parametrize("pointer", ["/nowhere", "/a/b/7", "/a/b/-", "/a/b/c", "/e/f", "/a/b/0/c/d", "/"])
+@pytest.mark.parametrize(
+    "pointer", ["/nowhere", "/nowhere/at/all", "/a/b/7", "/a/b/-", "/a/b/c", "/e/f", "/a/b/0/c/d", "/"]
+)
 def test_a_pointer_to_nothing_is_silent_and_the_others_still_hold(pointer: str) -> None:
     assert without(OBJECT, [tokens_of(pointer)]) == OBJECT
     assert without(OBJECT, [tokens_of(pointer), ("e",)]) == {"a": OBJECT["a"]}

@@ -57,7 +57,9 @@ async def test_an_expression_that_cannot_be_read_is_told(jq: JqPaths) -> None:
 
 
 @pytest.mark.fact("D35")
-@pytest.mark.parametrize("expression", ['error("canary")', ".spec.items.x", ".a) , (.b", "empty) | (empty"])
+@pytest.mark.parametrize(
+    "expression", ['error("canary")', ".spec.items.x", ".spec) , (.b", "empty) | (empty"]
+)
 async def test_an_expression_that_fails_or_answers_not_once_is_passed_over_alone(
     jq: JqPaths, expression: str
 ) -> None:

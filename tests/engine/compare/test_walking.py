@@ -120,9 +120,7 @@ def test_status_is_compared_only_when_asked_for() -> None:
     wanted = made("example.com/v1", "Gadget", status={"phase": "new"})
     live = {**wanted, "status": {"phase": "old"}}
     assert told(wanted, live) == []
-    assert told(wanted, live, with_status=True) == [("status/phase", "new", "old", "changed")] or told(
-        wanted, live, with_status=True
-    ) == [("status", {"phase": "new"}, {"phase": "old"}, "changed")]
+    assert told(wanted, live, with_status=True) == [("status", {"phase": "new"}, {"phase": "old"}, "changed")]
 
 
 @pytest.mark.fact("D5")
@@ -275,7 +273,7 @@ def test_versions_and_owners_never_differ() -> None:
 
 def test_an_object_with_nothing_but_a_name_does_not_differ() -> None:
     wanted = made("v1", "ServiceAccount")
-    assert "managedFields" not in live_after(("trimtab", wanted))["metadata"] or told(wanted, wanted) == []
+    assert live_after(("trimtab", wanted))["metadata"].get("managedFields", []) == []
     assert told(wanted, {**wanted, "metadata": {"name": "web", "uid": "u"}}) == []
 
 

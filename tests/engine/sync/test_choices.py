@@ -193,7 +193,10 @@ async def test_somebody_elses_object_is_left_alone_unless_it_is_to_be_adopted(an
     refused = await any_world.sync([config_map("a", x="2"), config_map("b")])
     assert refused.phase is FAILED
     assert "managed by helm shop/web" in refused.message
-    assert await any_world.get("ConfigMap", "b") is None
+    assert statuses(refused) == {"ConfigMap a": "SyncFailed", "ConfigMap b": "Synced"}
+    untouched = await any_world.get("ConfigMap", "a")
+    assert untouched is not None
+    assert untouched["data"] == {"x": "1"}
     adopted = await any_world.sync([config_map("a", x="2"), config_map("b")], Operation(adopt=True))
     found = await any_world.get("ConfigMap", "a")
     assert adopted.phase is SUCCEEDED

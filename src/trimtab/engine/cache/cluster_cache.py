@@ -133,9 +133,6 @@ class ClusterCache:
 
     def _arrange(self) -> None:
         """Watch what there is and is wanted; of what is left out, the kinds no longer served are gone."""
-        if not self._kinds.discovered:
-            self._watchers.turn()
-            return
         catalog = self._kinds.catalog
         watched = wanted(catalog, self._reach, self._chosen, self._server)
         forgotten = self._holdings.rearrange(watched)

@@ -32,9 +32,15 @@ SERVER: Final = "server"
 
 
 def changes(
-    desired: Manifest, live: Manifest, predicted: Manifest, *, manager: str, with_status: bool = False
+    desired: Manifest,
+    live: Manifest,
+    predicted: Manifest,
+    *,
+    manager: str,
+    with_status: bool = False,
+    of_anybody: bool = False,
 ) -> tuple[Found, ...]:
-    """What an apply would change of our fields, as the server's dry-run of it tells."""
+    """What an apply would change of our fields, or of anybody's, as the server's dry-run of it tells."""
     before, after = ownership(live, manager), ownership(predicted, manager)
     walk = _Walk()
     skipped = UNOWNED_ROOT if with_status else UNOWNED_ROOT | {"status"}
@@ -43,7 +49,9 @@ def changes(
     place: Place = (None, "f:metadata", "metadata", "metadata")
     inner = shape.child("metadata") if shape else None
     walk.fields(_metadata(live), _metadata(predicted), _map(after.ours.get("f:metadata")), inner, place)
-    return tuple(each for each in walk.found if _is_ours(each.path, desired, before.ours, after.ours))
+    return tuple(
+        each for each in walk.found if of_anybody or _is_ours(each.path, desired, before.ours, after.ours)
+    )
 
 
 def _is_ours(path: Elements, desired: Manifest, *owned: Fields) -> bool:

@@ -51,8 +51,10 @@ class Lens(Struct, frozen=True, kw_only=True):
     manager: str
     stand_ins: StandIns
     normal: Normal = Normal()
-    #: whose status is compared: that of custom kinds' definitions, of everything, or nothing's
+    #: status is compared, too
     with_status: bool = False
+    #: what admission would change counts, too; then the server is asked about every pair that is new
+    with_admission: bool = False
 
     def view(self, manifest: Manifest, rules: KeyRules) -> Manifest:
         """The object as it is compared: normalised, and less what the pointers of the rules name."""
@@ -77,7 +79,14 @@ def confirmed_differences(
 ) -> tuple[Difference, ...]:
     """What an apply would change, as a server's dry-run tells; all sides as the lens shows them."""
     there, new = lens.masked(live), lens.masked(predicted)
-    found = changes(desired, there, new, manager=lens.manager, with_status=lens.with_status)
+    found = changes(
+        desired,
+        there,
+        new,
+        manager=lens.manager,
+        with_status=lens.with_status,
+        of_anybody=lens.with_admission,
+    )
     return _told(found, ownership(live, lens.manager), rules, lens) if found else ()
 
 
