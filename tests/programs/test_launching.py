@@ -100,6 +100,17 @@ def _gone(pid: int) -> None:
     assert ended, "a process outlived its owner"
 
 
+async def test_a_server_that_was_stopped_dies_with_its_owner_too(wire: Wire) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, wire.hold()])  # noqa: ASYNC220 - it is killed below
+    await wire.up()
+    server = descendants(owner.pid)[0]
+    os.kill(server, signal.SIGSTOP)
+    owner.kill()
+    owner.wait()
+    await wire.dead()
+    await asyncio.to_thread(_gone, server)
+
+
 # --- a narrow view ---------------------------------------------------------------------------------------
 
 
