@@ -380,6 +380,23 @@ def test_a_prune_waits_for_consent_where_object_or_unit_want_it(
     assert [bool(step.hold) for step in prunes(plan)] == [held]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "hold"),
+    [
+        ("v1", "Namespace", "everything in it is deleted with it"),
+        (
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            "every object of its kind is deleted with it",
+        ),
+        ("v1", "PersistentVolume", ""),
+    ],
+)
+def test_what_takes_others_along_waits_for_consent(api_version: str, kind: str, hold: str) -> None:
+    gone = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "gone"}}
+    assert [step.hold for step in prunes(Case().unwanted(gone).plan(PRUNING))] == [hold]
+
+
 @pytest.mark.fact("S42", "S45")
 def test_prune_options_reach_the_step() -> None:
     case = (

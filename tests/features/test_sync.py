@@ -102,6 +102,21 @@ def test_what_is_no_longer_declared_goes_only_when_asked(person: Person, tmp_pat
     assert "configmap/more" not in person.kubectl("get", "configmaps", "-o", "name")
 
 
+def test_a_bad_commit_that_would_delete_most_of_an_app_is_held(person: Person, tmp_path: Path) -> None:
+    many = {f"c{number}": SETTINGS.replace("settings", f"settings-{number}") for number in range(12)}
+    folder = shop(tmp_path / "shop", settings=SETTINGS, **many)
+    assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    for name in many:
+        (folder / f"{name}.yaml").unlink()
+
+    held = person.trimtab("sync", "shop", "--prune", "--yes")
+    assert held.code == 2
+    assert "12 deletions need consent: 12 of 13 objects would be deleted" in held.err
+    assert "configmap/settings-0" in person.kubectl("get", "configmaps", "-o", "name")
+    assert person.trimtab("sync", "shop", "--prune", "--yes", "--confirm-deletions").code == 0
+    assert "configmap/settings-0" not in person.kubectl("get", "configmaps", "-o", "name")
+
+
 def test_what_somebody_else_manages_is_refused_and_named(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS)
     asked = (str(folder), "-n", person.namespace, "--create-namespace")

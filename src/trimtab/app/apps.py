@@ -14,9 +14,10 @@ from trimtab.app.drafts import DraftStore
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import SourceManifests, open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.engine.events import OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
-from trimtab.engine.steps import SyncPlan
+from trimtab.engine.steps import Prune, SyncPlan
 from trimtab.engine.units import SyncUnit, UnitMissing
 from trimtab.errors import Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
@@ -126,6 +127,15 @@ class Apps:
         )
 
 
+def held_deletions(plan: SyncPlan) -> tuple[Prune, ...]:
+    """What a plan deletes only with somebody's consent."""
+    return tuple(step for step in plan.steps if isinstance(step, Prune) and step.hold and not step.skip)
+
+
+def _nothing(_app: str, _event: UnitEvent) -> None:
+    """Hear of an event and leave it at that."""
+
+
 class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
 
@@ -159,16 +169,33 @@ class Work:
         return plan
 
     async def carry_out(
-        self, operation: Operation, plan: SyncPlan, *, held: Callable[[str], None]
+        self, operation: Operation, plan: SyncPlan, *, consent: bool, held: Callable[[str], None]
     ) -> OperationState:
-        """Record the app, then do exactly what the plan says; another plan is refused."""
+        """Record the app, then do exactly what the plan says; another plan is refused.
+
+        Deletions that wait for somebody's word need `consent`; without it nothing is begun.
+        """
+        waiting = held_deletions(plan)
+        if waiting and not consent:
+            reasons = "; ".join(dict.fromkeys(step.hold for step in waiting))
+            remedy = "If they are meant, add --confirm-deletions"
+            raise Conflict(f"app {self.name}", f"{len(waiting)} deletions need consent: {reasons}", remedy)
         await self._apps.record_installation()
 
         async def carry_out() -> OperationState:
             await self._draft.publish(self._apps.records())
             return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
 
-        return await self._alone(carry_out, held)
+        silence = self.engine.on_unit_event(self._consent if waiting else _nothing)
+        try:
+            return await self._alone(carry_out, held)
+        finally:
+            silence()
+
+    def _consent(self, _app: str, event: UnitEvent) -> None:
+        """Agree to the deletions of the plan, once the engine has it."""
+        if isinstance(event, OperationPlanned):
+            self.engine.approve_deletions(self.name)
 
     async def finish(self, *, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands."""

@@ -1,7 +1,8 @@
 """Which live objects a sync may delete: the deletion law. Pure.
 
 Only objects that are provably ours, that a complete render no longer holds, and that nobody asked to keep.
-More of them at once than the budget allows wait until somebody agrees.
+More of them at once than the budget allows wait until somebody agrees, and so does every object whose
+deletion takes along what the plan does not name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from trimtab.engine.rows import Row
 from trimtab.engine.steps import Expected, Prune
 from trimtab.engine.sums import content_name
 from trimtab.resources import manifests
+from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
 
 REQUIRES_PRUNING = "ignored (requires pruning)"
@@ -26,6 +28,14 @@ NO_PRUNE = "ignored (no prune)"
 INCOMPLETE = "ignored (what Git wants is not known completely)"
 REFUSED = "ignored (another object was refused)"
 UNREAD = "ignored (whether it may be pruned could not be read from it)"
+
+
+CONSENT = "it is deleted only with somebody's consent"
+#: what goes along with an object of these kinds, whoever made it
+TAKES_ALONG = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind is deleted with it",
+    ("", "Namespace"): "everything in it is deleted with it",
+}
 
 
 class PruneBudget(Struct, frozen=True, kw_only=True):
@@ -91,7 +101,7 @@ class _Pruning:
             expected=Expected(uid=found.uid, digest=content_name(row.key, found.digest, stand_ins)),
             propagation=self._options.propagation,
             last=own.prune_last,
-            hold="it is deleted only with somebody's consent" if consent is Consent.CONFIRM else "",
+            hold=_hold(row.key, consent),
             skip=self._skip(consent, known=kept is not None),
         )
 
@@ -101,3 +111,8 @@ class _Pruning:
         if self._kept or not known:
             return self._kept or UNREAD
         return NO_PRUNE if consent is Consent.NO else ""
+
+
+def _hold(key: ResourceKey, consent: Consent) -> str:
+    """Why it waits for somebody's consent; empty if it need not."""
+    return CONSENT if consent is Consent.CONFIRM else TAKES_ALONG.get((key.group, key.kind), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -17,15 +17,40 @@ if TYPE_CHECKING:
     from trimtab.app import Work
     from trimtab.engine.events import UnitEvent
     from trimtab.engine.operations import Operation, OperationState
+    from trimtab.engine.steps import SyncPlan
+
+
+class Word(NamedTuple):
+    """Whether somebody is asked, and what was agreed to beforehand."""
+
+    asks: bool
+    deletions: bool
+
+    def given(self, plan: SyncPlan) -> bool:
+        """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
+        if self.asks and plan.steps:
+            click.confirm("Do this?", abort=True)
+            return True
+        return self.deletions
 
 
 @click.command()
 @app_options
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait for health.")
 @cluster_options
 @click.pass_obj
-def sync(invocation: Invocation, /, reach: Reach, asked: Asked, timeout: float, *, yes: bool) -> None:
+def sync(
+    invocation: Invocation,
+    /,
+    reach: Reach,
+    asked: Asked,
+    timeout: float,
+    *,
+    yes: bool,
+    confirm_deletions: bool,
+) -> None:
     """Bring a cluster to what SOURCE declares: a folder, a Git address, or an app's name.
 
     Shows the plan and asks, on a terminal; applies it in waves, and waits until everything is healthy.
@@ -36,18 +61,19 @@ def sync(invocation: Invocation, /, reach: Reach, asked: Asked, timeout: float, 
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
       trimtab sync shop
     """
-    asyncio.run(_synced(invocation, reach, asked, timeout, yes=yes))
+    word = Word(asks=not yes and sys.stdin.isatty(), deletions=confirm_deletions)
+    asyncio.run(_synced(invocation, reach, asked, timeout, word))
 
 
-async def _synced(invocation: Invocation, reach: Reach, asked: Asked, timeout: float, *, yes: bool) -> None:
+async def _synced(invocation: Invocation, reach: Reach, asked: Asked, timeout: float, word: Word) -> None:
     async with (
         apps_at(invocation, reach) as apps,
         apps.work_on(await unit_asked(apps, asked)) as work,
     ):
-        await _carried_out(work, operation_asked(asked), timeout, yes=yes)
+        await _carried_out(work, operation_asked(asked), timeout, word)
 
 
-async def _carried_out(work: Work, operation: Operation, timeout: float, *, yes: bool) -> None:
+async def _carried_out(work: Work, operation: Operation, timeout: float, word: Word) -> None:
     from trimtab.engine.showing import plan_table
 
     work.engine.on_unit_event(_tell)
@@ -58,9 +84,8 @@ async def _carried_out(work: Work, operation: Operation, timeout: float, *, yes:
     plan = await work.plan(operation)
     if finished is None or finished.revision != plan.revision:
         click.echo(plan_table(plan), nl=False)
-        if plan.steps and not yes and sys.stdin.isatty():
-            click.confirm("Do this?", abort=True)
-        await _seen_through(work, work.carry_out(operation, plan, held=_tell_held))
+        consent = word.given(plan)
+        await _seen_through(work, work.carry_out(operation, plan, consent=consent, held=_tell_held))
     unit = await work.until_well(timeout)
     status = unit.status
     click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
