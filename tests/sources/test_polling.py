@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -349,3 +350,65 @@ async def test_two_targets_of_one_repository_do_not_make_each_other_be_listed_ag
             with suppress(RevisionMissing):
                 await repositories.fetch(wanted(f"{host.url}/app.git", target=f"b{number}"))
         assert host.count("ls-refs") < 30
+
+
+async def test_who_comes_while_others_are_looked_after_gets_nothing_by_their_credential(
+    opened: Opening, upstream: Upstream
+) -> None:
+    audience, asked, go_on = Audience(), asyncio.Event(), asyncio.Event()
+    commit = upstream.commit({"secret": "theirs"})
+
+    async def wait(request: web.Request) -> web.StreamResponse | None:
+        asked.set()
+        await go_on.wait()
+        return None
+
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        host.welcome, host.lie = {basic_header("me", "right")}, wait
+        url = f"{host.url}/app.git"
+        repositories.follow("mine", wanted(url, password("right")), tell=audience.tell)
+        await asked.wait()
+        repositories.follow("thief", wanted(url, password("wrong")), tell=audience.tell)
+        go_on.set()
+        await audience.until_at(commit, "mine")
+        standing = await audience.until_wrong("thief")
+        assert isinstance(standing.error, CredentialRefused)
+        assert [each.revision for each in audience.heard["thief"]] == [None]
+
+
+async def test_a_credential_that_breaks_the_connection_stops_nobody_else(
+    opened: Opening, upstream: Upstream
+) -> None:
+    clock, audience = ManualClock(), Audience()
+    first = upstream.commit({"a": "0"})
+
+    async def break_for_one(request: web.Request) -> web.StreamResponse | None:
+        bad = request.headers.get("Authorization") == basic_header("me", "bad")
+        return web.Response(status=502) if bad else None
+
+    async with git_host(upstream.path.parent) as host, opened(clock=clock, chance=never) as repositories:
+        host.lie = break_for_one
+        url = f"{host.url}/app.git"
+        for name in ("bad", "good"):
+            repositories.follow(name, wanted(url, password(name)), tell=audience.tell)
+        await audience.until_at(first, "good")
+        standing = await audience.until_wrong("bad")
+        assert isinstance(standing.error, GitUnreachable)
+        second = upstream.commit({"a": "1"})
+        await clock.advance(INTERVAL)
+        await audience.until_at(second, "good")
+
+
+async def test_who_turns_to_another_repository_takes_no_revision_along(
+    opened: Opening, upstream: Upstream
+) -> None:
+    audience = Audience()
+    commit = upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened() as repositories:
+        repositories.follow("web", wanted(f"{host.url}/app.git"), tell=audience.tell)
+        await audience.until_at(commit)
+        revision = audience.last().revision
+        repositories.follow("web", wanted(f"{host.url}/app.git", target="main"), tell=audience.tell)
+        assert repositories.standing("web").revision == revision
+        repositories.follow("web", wanted(f"{host.url}/other.git"), tell=audience.tell, in_force=revision)
+        assert repositories.standing("web").revision is None

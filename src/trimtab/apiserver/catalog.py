@@ -101,6 +101,7 @@ class Catalog:
         self._built_in = {(each.group, each.version, each.plural): each for each in _built_in()}
         self._custom: dict[str, tuple[Served, ...]] = {}
         self._found = dict(self._built_in)
+        self._versions: dict[str, frozenset[str]] = {}  # by group, worked out when asked for
         self.generation = 0  # counts changes, for those who keep what they made of it
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
@@ -128,7 +129,11 @@ class Catalog:
 
     def versions(self, group: str) -> frozenset[str]:
         """The API versions of one group."""
-        return frozenset(each.api_version for each in self if each.group == group)
+        known = self._versions.get(group)
+        if known is None:
+            known = frozenset(each.api_version for each in self if each.group == group)
+            self._versions[group] = known
+        return known
 
     def define(self, name: str, served: Iterable[Served]) -> None:
         """Serve a custom resource in these versions, in place of what was served under this name."""
@@ -142,6 +147,7 @@ class Catalog:
 
     def _changed(self) -> None:
         self._found = dict(self._built_in)
+        self._versions = {}
         for many in self._custom.values():
             self._found |= {(each.group, each.version, each.plural): each for each in many}
         self.generation += 1

@@ -320,7 +320,8 @@ def unreadable_as(manifest: Json, served: Served) -> str | None:
     """Why an object cannot be read as one of its kind, if so."""
     if not served.custom:
         return unreadable(manifest, served.schema)
-    metadata = manifest.get("metadata") or {}
+    metadata = manifest.get("metadata", {})
+    metadata = {} if metadata is None else metadata
     if not isinstance(metadata, dict):
         who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
         return f"{who}: json: cannot unmarshal {json_word(metadata)} into Go value of type v1.ObjectMeta"

@@ -15,7 +15,6 @@ from trimtab.apiserver.decoding import (
     Known,
     bad_head,
     json_word,
-    no_such_kind,
     not_of_the_kind,
     twice_given,
     unreadable_as,
@@ -64,10 +63,10 @@ def patched(live: Json, body: Body, served: Served, validation: str) -> Known:
         told = f"json: cannot unmarshal {json_word(result)} into Go value of type {HEAD}"
         raise _bad_patch(shown, f"couldn't get version/kind; json parse error: {told}")
     if body.media == STRATEGIC_PATCH:
-        result = {**result, "kind": served.kind, "apiVersion": served.api_version}
         problem = unconvertible(result, served.schema)
+        result = {**result, "kind": served.kind, "apiVersion": served.api_version}
     else:
-        _check_type(result, served, shown)
+        result = _typed(result, served, shown)
         problem = (unreadable_as(result, served) or "").partition(": ")[2]
     if problem:
         raise _bad_patch(shown, problem)
@@ -115,20 +114,49 @@ def _about_the_patch(patch: Any, body: Body) -> Iterator[str]:
                 yield f"json patch {unknown_field(f'[{number}].{name}')}"
 
 
-# -- refusing ---------------------------------------------------------------------------------------------
+# -- what it is -------------------------------------------------------------------------------------------
 
 
-def _check_type(manifest: Json, served: Served, shown: Shown) -> None:
+def _typed(manifest: Json, served: Served, shown: Shown) -> Json:
+    """The result of a patch as an object of its kind, whether or not it still says so."""
     if told := bad_head(manifest):
         raise _bad_patch(shown, f"couldn't get version/kind; json parse error: {told}")
     kind, version = manifest.get("kind") or "", manifest.get("apiVersion") or ""
     if (kind, version) == (served.kind, served.api_version):
-        return
-    if version != served.api_version and served.custom:
-        told = f"the API version in the data ({version}) does not match the expected API version"
-        raise bad_request(f"{told} ({served.api_version})")
-    why = no_such_kind(kind, version) if served.custom else not_of_the_kind(manifest, kind, version, served)
-    raise _bad_patch(shown, why)
+        return manifest
+    if version.count("/") > 1:
+        raise _bad_patch(shown, f"unexpected GroupVersion string: {version}")
+    if served.custom:
+        raise _another(manifest, kind, version, served, shown)
+    typed = {"kind": served.kind, "apiVersion": served.api_version}
+    if not version:
+        return typed  # nothing can be read without it: so it is on the API server
+    if not kind and version == served.api_version:
+        return {**manifest, **typed}
+    raise _bad_patch(shown, not_of_the_kind(manifest, kind or served.kind, version, served))
+
+
+def _another(manifest: Json, kind: str, version: str, served: Served, shown: Shown) -> Refused:
+    """The refusal of what is no longer the custom resource that it was."""
+    if not kind:
+        return _bad_patch(shown, f"Object 'Kind' is missing in '{shown()}'")
+    if not version:
+        told = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        causes = [{"message": told}]
+        return Refused(500, "InternalError", f"Internal error occurred: {told}", details={"causes": causes})
+    wanted = {"kind": (kind, served.kind), "apiVersion": (version, served.api_version)}
+    causes_ = [
+        Cause(
+            reason="FieldValueInvalid",
+            message=f"Invalid value: {gotext.quoted(said)}: must be {meant}",
+            field=name,
+        )
+        for name, (said, meant) in wanted.items()
+        if said != meant
+    ]
+    metadata = manifest.get("metadata")
+    name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+    return invalid(version.rpartition("/")[0], kind, name, causes_)
 
 
 def _bad_patch(shown: Shown, why: str) -> Refused:

@@ -180,7 +180,7 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     source_size: Size = 256 << 20
     #: walls without which nothing is rendered by programs, such as files and network; see docs/sandbox.md
     required_walls: tuple[str, ...] = ()
-    #: addresses that remote bases may begin with, such as https://github.com/kubernetes-sigs; none unless set
+    #: addresses that remote bases and chart repositories may begin with, such as https://charts.example.org
     remotes: tuple[str, ...] = ()
 
 

@@ -18,7 +18,6 @@ from trimtab.sources.trees import EntryKind
 #: where the trees lie in the private folder
 MAIN_FOLDER: Final = "repository"
 REF_FOLDER: Final = "ref"
-_DEEPEST: Final = 64
 
 
 class Taken(Struct, frozen=True, kw_only=True, gc=False):
@@ -39,6 +38,7 @@ class Copies:
         self._most = most_files
         self._subject = subject
         self._whole: set[tuple[str, str]] = set()
+        self._folders = 0
 
     def file(self, tree: Watched, path: str) -> None:
         """One file; a link to it is copied with what it leads to."""
@@ -58,6 +58,7 @@ class Copies:
         waiting = [path]
         while waiting:
             folder = waiting.pop()
+            self._count_folder()
             for entry in tree.covered(folder):
                 place = below(folder, entry.name)
                 match entry.kind:
@@ -77,6 +78,7 @@ class Copies:
         waiting = [(path, to)]
         while waiting:
             folder, there = waiting.pop()
+            self._count_folder()
             for entry in tree.covered(folder):
                 place = tree.real(below(folder, entry.name))
                 kind = tree.kind(place)
@@ -86,10 +88,13 @@ class Copies:
                 elif kind is EntryKind.FILE:
                     tree.read(place)
                     self._add(tree, place, link=False, to=below(there, entry.name))
-                if there.count("/") > _DEEPEST:
-                    raise SourceRefused(
-                        self._subject, "folders are nested too deep", "Remove circles of links"
-                    )
+
+    def _count_folder(self) -> None:
+        """Folders may hold nothing but folders, and links may lead round: both are without end."""
+        self._folders += 1
+        if self._folders > self._most:
+            reason = f"it is made of more than {self._most:,} folders"
+            raise SourceRefused(self._subject, reason, "Remove circles of links")
 
     def write(self, to: str, content: bytes) -> None:
         """A file of our own making; it stands instead of a tenant's at the same place."""

@@ -67,11 +67,14 @@ class GitProgram(Struct, frozen=True, kw_only=True):
     async def remote(
         self, mirror: Path | None, reach: Reach, *arguments: str, stdin: bytes = b"", wall: timedelta
     ) -> bytes:
-        """What git answers after talking to a server; `GitComplained` if it does not."""
+        """What git answers after talking to a server; `GitComplained` if it does not.
+
+        Without a mirror it can only ask what there is, for which an eighth of the memory is plenty.
+        """
         with private_folder(self.private, lambda folder: files_of(reach, folder=folder)) as folder:
             scheme = reach.address.scheme
             environment = environment_of(folder=str(folder), path=self.search, scheme=scheme)
-            limits = self._limits(wall, network=True)
+            limits = self._limits(wall, network=True, share=1 if mirror else 8)
             command = ((f"--git-dir={mirror}",) if mirror else ()) + arguments
             subject, secrets = f"repository {reach.address}", secrets_of(reach.credential)
             try:
@@ -120,11 +123,11 @@ class GitProgram(Struct, frozen=True, kw_only=True):
         meaning = meaning_of(stderr)
         raise GitComplained(meaning, error_of(meaning, subject, stderr, secrets=secrets), stderr)
 
-    def _limits(self, wall: timedelta, *, network: bool) -> Limits:
+    def _limits(self, wall: timedelta, *, network: bool, share: int = 1) -> Limits:
         settings = self.settings
         return Limits(
             wall=wall,
-            memory=settings.memory,
+            memory=settings.memory // share,
             output=64 * _MIB,
             file_size=settings.largest_fetch if network else settings.largest_mirror,
             network=network,

@@ -61,6 +61,10 @@ class Call(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     #: whether it may reach the network, because the operator allowed an address that it names
     network: bool = False
+    #: the same program with other arguments first, to fetch what the operator allows to be fetched
+    fetches: tuple[tuple[str, ...], ...] = ()
+    #: whether what is fetched may be another thing the next time, so that the result cannot be kept
+    volatile: bool = False
     warnings: tuple[str, ...] = ()
 
 

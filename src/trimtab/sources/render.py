@@ -160,7 +160,7 @@ class Renderer:
         return _PREPARED.decode(told)
 
     async def _finished(self, request: Request, started: work.Started, folder: Path) -> work.Answer:
-        finished = await self._run(request, started, folder)
+        finished = await self._run_all(request, started, folder)
         said = work.Said(
             task=self._task(request),
             started=started,
@@ -172,17 +172,33 @@ class Renderer:
         told = await self._pool.run(work.finish, _ENCODER.encode(said), deadline=self._programs.wall)
         return msgspec.msgpack.decode(told, type=work.Answer)
 
-    async def _run(self, request: Request, started: work.Started, folder: Path) -> Finished:
+    async def _run_all(self, request: Request, started: work.Started, folder: Path) -> Finished:
+        """Fetch what has to be fetched, then render; only fetching may reach the network."""
+        for arguments in started.fetches:
+            fetched = await self._run(request, started, folder, arguments, network=True)
+            if fetched.code != 0:
+                return fetched
+        return await self._run(request, started, folder, started.arguments, network=started.network)
+
+    async def _run(
+        self,
+        request: Request,
+        started: work.Started,
+        folder: Path,
+        arguments: tuple[str, ...],
+        *,
+        network: bool,
+    ) -> Finished:
         program = self._found[started.program]
         if self._possible is not None:
-            self._check_walls(request, self._possible, network=started.network)
+            self._check_walls(request, self._possible, network=network)
         try:
             finished = await run(
-                (*program.command, *started.arguments),
-                limits=self._limits(network=started.network),
-                environment=_environment(folder, self._path if started.network else ""),
+                (*program.command, *arguments),
+                limits=self._limits(network=network),
+                environment=_environment(folder, self._path if network else ""),
                 cwd=folder,
-                view=None if started.network else folder,
+                view=None if network else folder,
                 launches=self._launches,
                 namespaces=self._namespaces,
             )
@@ -190,7 +206,7 @@ class Renderer:
             words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
             raise RenderFailed(request.name, reason, stopped.remedy) from stopped
-        self._check_walls(request, finished.walls, network=started.network)
+        self._check_walls(request, finished.walls, network=network)
         return finished
 
     def _check_walls(self, request: Request, stood: Walls, *, network: bool) -> None:

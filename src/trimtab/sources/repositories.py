@@ -65,6 +65,8 @@ _MOST_REDIRECTS: Final = 3
 #: seconds between two looks at one repository, however many webhooks come
 _HINT_GAP: Final = 5.0
 _JITTER: Final = 0.1
+#: credentials that must fail to reach a host before it is given up for this time
+_ENOUGH: Final = 3
 #: how many new repositories come between two looks for idle ones
 _FORGET_EVERY: Final = 256
 
@@ -106,7 +108,7 @@ class _Repository:
         self.identity = identity
         self.address = address
         self.mirror = mirror
-        self.listing: Listing | None = None
+        self.listing = Listing(refs={})
         self.listed_at = float("-inf")
         #: what was asked for when it was last listed; None if it was everything
         self.patterns: frozenset[str] | None = frozenset()
@@ -183,10 +185,8 @@ class Repositories:
         """
         repository, access = self._entered(wanted)
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
-        if fresh:
-            repository.listed_at = float("-inf")
-        await self._opened(repository, access, target)
-        return await self._brought(repository, access, target, wanted)
+        listing = await self._opened(repository, access, target, fresh=fresh)
+        return await self._brought(repository, listing, access, target, wanted)
 
     def follow(self, consumer: str, wanted: Wanted, *, tell: Tell, in_force: Revision | None = None) -> None:
         """Look out for news on behalf of a consumer, who is told how it stands whenever that changes.
@@ -196,11 +196,10 @@ class Repositories:
         """
         repository, access = self._entered(wanted)
         target = target_of(wanted.target, tag_prefix=wanted.tag_prefix)
-        before = self.standing(consumer).revision or self._still_here(in_force)
+        before = self._still_here(repository, self.standing(consumer).revision or in_force)
         self.unfollow(consumer)
-        self._known[repository.identity] = (
-            repository  # if this consumer was its last, it has just been let go
-        )
+        # If this consumer was its last, the repository has just been let go.
+        self._known[repository.identity] = repository
         follower = _Follower(wanted, target, access, tell)
         follower.standing = Standing(revision=before)
         repository.followers[consumer] = follower
@@ -211,7 +210,10 @@ class Repositories:
         self._interests.add(repository.address.place, interest)
         self._workers.offer(repository.host, repository.identity)
 
-    def _still_here(self, revision: Revision | None) -> Revision | None:
+    def _still_here(self, repository: _Repository, revision: Revision | None) -> Revision | None:
+        """A revision of this repository that can still be read; None if it cannot, or is another's."""
+        if revision is None or revision.mirror != str(repository.mirror.path):
+            return None
         whole = all(self._mirror_of(each).holds(each.commit) for each in _all_of(revision))
         return revision if whole else None
 
@@ -285,32 +287,29 @@ class Repositories:
         for repository in idle:
             del self._known[repository.identity]
 
-    async def _opened(self, repository: _Repository, access: _Access, target: Target) -> None:
-        """Make sure that this credential opens the repository, and that its listing knows the target."""
+    async def _opened(
+        self, repository: _Repository, access: _Access, target: Target, *, fresh: bool = False
+    ) -> Listing:
+        """What a repository offers to this credential, which must open it; with all that the target needs."""
         patterns = frozenset(patterns_of((target,)))
-        if self._is_proven(access) and self._is_listed(repository, patterns):
-            return
+        if not fresh and self._is_proven(access) and self._is_listed(repository, patterns):
+            return repository.listing
         # What others asked for lately is asked for again, so that they find it, too.
-        wanted = (
-            patterns | frozenset(patterns_of(repository.targets())) | (repository.patterns or frozenset())
-        )
+        lately = repository.patterns or frozenset()
+        wanted = patterns | lately | frozenset(patterns_of(repository.targets()))
         key = ("list", repository.identity, id(access), wanted)
-        await self._flights.join(key, partial(self._list, repository, access, wanted))
+        return await self._flights.join(key, partial(self._list, repository, access, wanted))
 
     def _is_proven(self, access: _Access) -> bool:
         lasts = self._settings.access_lasts.total_seconds()
         return access.proven_at is not None and self._clock.monotonic() - access.proven_at < lasts
-
-    def _barred(self, access: _Access) -> TrimtabError | None:
-        """Why this credential does not open the repository now; None if it does."""
-        return None if self._is_proven(access) else access.error
 
     def _is_listed(self, repository: _Repository, patterns: frozenset[str]) -> bool:
         age = self._clock.monotonic() - repository.listed_at
         covered = repository.patterns is None or patterns <= repository.patterns
         return covered and age < self._settings.poll_every.total_seconds()
 
-    async def _list(self, repository: _Repository, access: _Access, patterns: frozenset[str]) -> None:
+    async def _list(self, repository: _Repository, access: _Access, patterns: frozenset[str]) -> Listing:
         """Ask the remote what it offers, with one credential, which is thereby proven or not."""
         try:
             answer = await self._asked(access, patterns)
@@ -326,6 +325,7 @@ class Repositories:
         repository.listing = listing_in(answer)
         repository.listed_at = self._clock.monotonic()
         repository.patterns = patterns if len(patterns) <= _MOST_PATTERNS else None
+        return repository.listing
 
     async def _asked(self, access: _Access, patterns: frozenset[str]) -> bytes:
         """The remote's answer; a redirect on the same server, to where the credential is for, is followed."""
@@ -346,15 +346,22 @@ class Repositories:
     # --- fetching ----------------------------------------------------------------------------------------
 
     async def _brought(
-        self, repository: _Repository, access: _Access, target: Target, wanted: Wanted, depth: int = 0
+        self,
+        repository: _Repository,
+        listing: Listing,
+        access: _Access,
+        target: Target,
+        wanted: Wanted,
+        depth: int = 0,
     ) -> Revision:
-        """The revision that a target means now, complete in the mirror."""
-        chosen = await self._chosen(repository, access, target)
+        """The revision that a target means in a listing, complete in the mirror."""
+        chosen = await self._chosen(repository, listing, access, target)
         reach = await self._gate.reach(access.address, access.credential)
         key = ("fetch", repository.identity, chosen.commit)
         await self._flights.join(key, lambda: self._fetched(repository, reach, chosen))
         if wanted.partial:
-            await self._fill(repository, reach, chosen.commit, wanted.paths or ("",))
+            modules = (FILE,) if wanted.submodules else ()
+            await self._fill(repository, reach, chosen.commit, (*(wanted.paths or ("",)), *modules))
         revision = Revision(
             url=wanted.url, commit=chosen.commit, ref=chosen.ref, mirror=str(repository.mirror.path)
         )
@@ -375,8 +382,10 @@ class Repositories:
             await repository.mirror.fill(reach, commit, tuple(path.strip("/") for path in paths))
         repository.filled = {each for each in repository.filled if each[1] != paths} | {(commit, paths)}
 
-    async def _chosen(self, repository: _Repository, access: _Access, target: Target) -> Chosen:
-        found = choice(target, repository.listing or Listing(refs={}))
+    async def _chosen(
+        self, repository: _Repository, listing: Listing, access: _Access, target: Target
+    ) -> Chosen:
+        found = choice(target, listing)
         subject = f"revision {target_text(target)} of {repository.address}"
         match found:
             case Chosen():
@@ -415,11 +424,11 @@ class Repositories:
             raise SourceRefused(subject, "git cannot read it", f"Mend {FILE}") from complaint
         mounts = []
         for submodule in submodules_in(tree, listed, outer):
-            inner = structs.replace(wanted, url=submodule.address.url, target=submodule.commit, tag_prefix="")
+            inner = Wanted(url=submodule.address.url, credentials=wanted.credentials, submodules=True)
             below, access = self._entered(inner)
             target = target_of(submodule.commit)
-            await self._opened(below, access, target)
-            fetched = await self._brought(below, access, target, inner, depth + 1)
+            listing = await self._opened(below, access, target)
+            fetched = await self._brought(below, listing, access, target, inner, depth + 1)
             mounts.append(Mount(path=submodule.path, revision=fetched))
         return tuple(mounts)
 
@@ -467,15 +476,18 @@ class Repositories:
         patterns = frozenset(patterns_of(repository.targets()))
         used = {id(follower.access): follower.access for follower in repository.followers.values()}
         proven = [access for access in used.values() if self._is_proven(access)]
-        listed = False
-        for access in [*(each for each in used.values() if each not in proven), *proven]:
+        listed, failures = False, 0
+        for access in (*proven, *(each for each in used.values() if each not in proven)):
             if listed and self._is_proven(access):
                 continue
             try:
                 await self._list(repository, access, patterns)
                 listed = True
             except Unavailable:
-                raise
+                # A good credential that fails speaks for all; of the others, one may have failed alone.
+                failures += 1
+                if not listed and (access in proven or failures == min(_ENOUGH, len(used))):
+                    raise
             except TrimtabError:
                 continue
 
@@ -494,12 +506,19 @@ class Repositories:
         first = next(iter(followers.values()), None)
         if first is None:
             return
-        error, revision = self._barred(first.access), None
-        if error is None:
+        error: TrimtabError | None = None
+        revision: Revision | None = None
+        if self._is_proven(first.access):
             try:
-                revision = await self._brought(repository, first.access, first.target, first.wanted)
+                revision = await self._brought(
+                    repository, repository.listing, first.access, first.target, first.wanted
+                )
             except TrimtabError as raised:
                 error = raised
+        elif first.access.error is None:
+            return  # came while others were looked after: the look that he asked for comes next
+        else:
+            error = first.access.error
         for consumer, follower in followers.items():
             if repository.followers.get(consumer) is follower:
                 self._note(repository, consumer, revision, error)

@@ -56,13 +56,10 @@ class RenderStore:
         entry = self.seal.sealed(f"{shelf}/{name}", content, secrets.token_bytes(NONCE_SIZE))
         aside = path.with_name(f".{name}.{os.getpid()}.{secrets.token_hex(4)}")
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                _write_private(aside, entry)
-                aside.replace(path)
-            finally:
-                aside.unlink(missing_ok=True)
+            self._place(aside, path, entry)
         except OSError as error:
+            with suppress(OSError):
+                aside.unlink()
             reason = f"renders cannot be kept in {self._folder}: {error.strerror}"
             raise Unavailable(
                 "the render store", reason, "Make room there, or choose another folder"
@@ -70,6 +67,15 @@ class RenderStore:
         self._unswept += len(entry)
         if self._unswept > self._budget * _SWEEP_EVERY:
             self.sweep()
+
+    def _place(self, aside: Path, path: Path, entry: bytes) -> None:
+        """Write aside, then move: whoever reads sees all of it or nothing."""
+        try:
+            _write_private(aside, entry)
+        except FileNotFoundError:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_private(aside, entry)
+        aside.replace(path)
 
     def sweep(self) -> None:
         """Remove what was not used for longest, until the budget is kept."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import functools
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -88,6 +89,8 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     program: ProgramName
     arguments: tuple[str, ...]
     network: bool
+    fetches: tuple[tuple[str, ...], ...]
+    volatile: bool
     secrets: tuple[str, ...]
     warnings: tuple[str, ...]
     trace: Trace
@@ -139,7 +142,7 @@ def finish(payload: bytes) -> bytes:
     except tuple(_ERRORS.values()) as error:
         answer = Answer(failure=_failure(error))
     content = _ENCODER.encode(answer)
-    if not said.started.network:  # what was fetched is not named by the key
+    if not said.started.volatile:  # then what was fetched is not named by the key
         _keep(store, identity.question(said.task.job, store.seal), trace, content)
     return content
 
@@ -180,10 +183,14 @@ def _record(store: RenderStore, name: str) -> Record:
 
 
 def _keep(store: RenderStore, name: str, trace: Trace, content: bytes) -> None:
-    """The result first, so that no record speaks of one that never was."""
-    store.put("results", trace.key, content)
-    record = identity.remembered(_record(store, name), trace)
-    store.put("records", name, _ENCODER.encode(record))
+    """The result first, so that no record speaks of one that never was.
+
+    A disk that is full costs another render the next time; it must not cost this one.
+    """
+    with suppress(Unavailable):
+        store.put("results", trace.key, content)
+        record = identity.remembered(_record(store, name), trace)
+        store.put("records", name, _ENCODER.encode(record))
 
 
 def _gathered(task: Task, trees: Mapping[str, Tree], store: RenderStore, folder: Path) -> Prepared:
@@ -225,6 +232,8 @@ def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], 
         program=call.program,
         arguments=call.arguments,
         network=call.network,
+        fetches=call.fetches,
+        volatile=call.volatile,
         secrets=call.secrets,
         warnings=call.warnings,
         trace=trace,

@@ -416,7 +416,7 @@ def _problems(value: Mapping[str, Any], target: Target) -> list[Problem]:
 
 
 def _untypable(which: str, value: Mapping[str, Any], found: list[Problem]) -> Refused:
-    metadata = _metadata(value)
+    metadata = {name: text for name, text in _metadata(value).items() if isinstance(text, str)}
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     kind = _spoken_type(value.get("apiVersion", ""), value.get("kind", ""))
     return internal_error(f"failed to create typed {which} object ({name}; {kind}): {_spoken(found)}")

@@ -46,7 +46,8 @@ def _no_key(value: Mapping[str, Any], key: str) -> Refused:
 
 
 def _bad_type(expected: str, value: Any) -> Refused:
-    return internal_error(f"expected a {expected}, but received a {gotext.type_name(value)}")
+    found = gotext.type_name(value) if value is not None else gotext.as_text(None)
+    return internal_error(f"expected a {expected}, but received a {found}")
 
 
 def _bad_directive(value: Mapping[str, Any]) -> Refused:

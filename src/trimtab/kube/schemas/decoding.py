@@ -16,7 +16,7 @@ from trimtab.kube.quantity import BadQuantity, parse_quantity
 from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schema
 from trimtab.kube.times import MICRO_LAYOUT, SECONDS_LAYOUT, time_problem
 
-LARGEST = {"int32": 31, "int64": 63}
+RANGES = {"uint8": (0, 255), "int32": (-(1 << 31), (1 << 31) - 1), "int64": (-(1 << 63), (1 << 63) - 1)}
 _BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]*", re.ASCII)
 
 
@@ -181,8 +181,8 @@ def _integer(value: Any, schema: Schema, named: str, wanted: str) -> Iterator[Pr
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield _mismatch(value, named, wanted)
         return
-    bits = LARGEST.get(schema.format, 63)
-    if isinstance(value, float) or not -(1 << bits) <= value < 1 << bits:
+    least, most = RANGES.get(schema.format, RANGES["int64"])
+    if isinstance(value, float) or not least <= value <= most:
         yield Problem(f"json: cannot unmarshal number {value} into Go struct field {named} of type {wanted}")
 
 
@@ -212,6 +212,11 @@ def _quantity(value: Any) -> Iterator[Problem]:
 
 
 def _bytes(value: Any, named: str, wanted: str) -> Iterator[Problem]:
+    if isinstance(value, list):
+        byte = Schema({"type": "integer", "format": "uint8"})
+        for each in value:
+            yield from () if each is None else _integer(each, byte, named, "uint8")
+        return
     if not isinstance(value, str):
         yield _mismatch(value, named, wanted)
         return

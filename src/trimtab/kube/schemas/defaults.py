@@ -12,6 +12,7 @@ storage sets on creation (status, allocated addresses, generation) is not defaul
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Mapping
 from typing import Any
@@ -101,6 +102,8 @@ def _value(value: Any, schema: Schema | None) -> Any:
     if isinstance(value, dict):
         return _mapping(value, schema)
     if isinstance(value, list):
+        if schema.format == "byte":  # bytes may also come one by one
+            return base64.b64encode(bytes(each or 0 for each in value)).decode()
         return [_element(each, schema.element) for each in value]
     return _scalar(value, schema)
 

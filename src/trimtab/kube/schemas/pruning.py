@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from trimtab.kube.schemas.schema import UNDECLARED, Schema
 
+META = ("apiVersion", "kind", "metadata")
+
 
 class Pruned(Struct, frozen=True, kw_only=True):
     """What is left of an object, and the paths of what was dropped."""
@@ -30,13 +32,15 @@ class Pruned(Struct, frozen=True, kw_only=True):
 def pruned(manifest: Mapping[str, Any], schema: Schema) -> Pruned:
     """The object without the fields that its kind does not have; the given one is left as it is."""
     dropped: list[str] = []
-    left = _object(manifest, schema, "", dropped)
+    left: dict[str, Any] = (
+        _object(manifest, schema, "", dropped) if schema.model else _custom(manifest, schema, "", dropped)
+    )
     return Pruned(manifest=left, dropped=tuple(dropped if schema.model else sorted(dropped, key=_in_order)))
 
 
 def pruned_value(value: Any, schema: Schema) -> Any:
-    """A value anywhere in an object without the fields that its schema does not have."""
-    return _value(value, schema, "", [])
+    """A value anywhere in a custom resource without the fields that its schema does not have."""
+    return _custom({"value": value}, Schema({"properties": {"value": schema.rules}}), ".", [])["value"]
 
 
 def _in_order(path: str) -> tuple[int, str]:
@@ -84,4 +88,39 @@ def _value(value: Any, schema: Schema, path: str, dropped: list[str]) -> Any:
 
 def _has_fields(schema: Schema) -> bool:
     """Whether anything below is known; where a value has the wrong type, others complain."""
-    return schema.type == "object" or schema.embedded or bool(schema.properties) or schema is UNDECLARED
+    return schema.type == "object" or schema.embedded or bool(schema.properties)
+
+
+# -- custom resources -------------------------------------------------------------------------------------
+
+
+def _custom(value: Any, schema: Schema | None, path: str, dropped: list[str]) -> Any:
+    """What is left of a value by what the schema declares, whatever type it says; None declares nothing."""
+    if isinstance(value, list):
+        element = schema.element if schema is not None else None
+        if schema is not None and schema.preserves_unknown and element is None:
+            return value
+        return [_custom(each, element, f"{path}[{number}]", dropped) for number, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    left = {}
+    for name, each in value.items():
+        place = f"{path}.{name}" if path else name
+        if name in META and (not path or (schema is not None and schema.embedded)):
+            left[name] = _meta(name, each, schema, place, dropped)
+        elif schema is not None and name in schema.properties:
+            left[name] = _custom(each, schema.child(name), place, dropped)
+        elif schema is not None and schema.values is not None:
+            values = None if schema.values is UNDECLARED else schema.values
+            left[name] = _custom(each, values, place, dropped)
+        elif schema is not None and schema.preserves_unknown:
+            left[name] = each
+        else:
+            dropped.append(place)
+    return left
+
+
+def _meta(name: str, value: Any, schema: Schema | None, path: str, dropped: list[str]) -> Any:
+    """What every object has, and the definition need not declare."""
+    meta = schema.child(name) if schema is not None else None
+    return _value(value, meta, path, dropped) if meta is not None else value

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
 from trimtab.resources.yaml import dump, load
-from trimtab.sources import archives
+from trimtab.sources import archives, remotes
 from trimtab.sources.cleaning import is_telling, secret_texts
 from trimtab.sources.copies import Copies, place_of
 from trimtab.sources.detection import CHART
@@ -24,6 +24,9 @@ from trimtab.sources.trees import EntryKind
 from trimtab.sources.versions import range_of, version_of
 
 LOCAL: Final = "file://"
+_CHART_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,100}")
+#: a version that means one chart and no other
+_EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 _RELEASE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VERSION: Final = re.compile(r"v?\d+\.\d+(\.\d+)?[-+.A-Za-z0-9]{0,60}")
@@ -55,6 +58,8 @@ def gathered(job: Job, trees: Trees, folder: str) -> Call:
         taken=chart.copies.taken,
         made=chart.copies.made,
         secrets=tuple(chart.secrets),
+        fetches=tuple(chart.fetches),
+        volatile=chart.volatile,
     )
 
 
@@ -137,6 +142,8 @@ class _Chart:
         self._options = options
         self.copies = Copies(most_files=job.bounds.files, subject=job.subject)
         self.secrets: list[str] = []
+        self.fetches: list[tuple[str, ...]] = []
+        self.volatile = False
 
     def take(self) -> None:
         """Copy the chart with its dependencies, and look at what helm would open by itself."""
@@ -176,21 +183,46 @@ class _Chart:
     # --- dependencies ------------------------------------------------------------------------------------
 
     def _dependencies(self) -> None:
-        """Put those that lie in the same repository where helm looks for them."""
+        """Put those that are not vendored where helm looks for them, or have them put there."""
         for dependency in self._declared():
             if self._is_vendored(dependency):
                 continue
             name, repository = str(dependency["name"]), str(dependency.get("repository") or "")
-            if not repository.startswith(LOCAL):
-                self._refuse(name, repository)
-            self._vendor(name, repository.removeprefix(LOCAL), str(dependency.get("version") or ""))
+            version = str(dependency.get("version") or "")
+            if repository.startswith(LOCAL):
+                self._vendor(name, repository.removeprefix(LOCAL), version)
+            else:
+                self._fetch(name, repository, version)
 
-    def _refuse(self, name: str, repository: str) -> None:
+    def _fetch(self, name: str, repository: str, version: str) -> None:
+        """Have a dependency fetched that the operator allows, at the version of the lock if there is one."""
         if not repository:
             reason = f"its dependency {shown(name)} is not in charts/"
             raise RenderFailed(self._job.subject, reason, "Vendor it with `helm dependency build`")
-        reason = f"its dependency {shown(name)} is not in charts/ and may not be fetched"
-        raise SourceRefused(self._job.subject, reason, "Vendor it with `helm dependency build`")
+        if not remotes.is_allowed(repository, self._job.remotes) or not _CHART_NAME.fullmatch(name):
+            reason = f"its dependency {shown(name)} is not in charts/ and may not be fetched"
+            raise SourceRefused(self._job.subject, reason, "Vendor it with `helm dependency build`")
+        version = self._locked().get(name, version)
+        self.volatile |= _EXACT.fullmatch(version) is None
+        charts = f"./{place_of(self._tree, self._folder)}/charts"
+        self.copies.write(f"{charts[2:]}/.keep", b"")
+        is_registry = repository.startswith("oci://")
+        where = (f"{repository.rstrip('/')}/{name}",) if is_registry else (name, f"--repo={repository}")
+        self.fetches.append(("pull", *where, f"--version={version}", f"--destination={charts}"))
+
+    def _locked(self) -> dict[str, str]:
+        """The exact versions that were once chosen."""
+        for name in ("Chart.lock", "requirements.lock"):
+            path = self._tree.real(below(self._folder, name))
+            if self._tree.kind(path) is EntryKind.FILE:
+                content = load(self._tree.read(path), path)
+                found = content.get("dependencies") if isinstance(content, dict) else None
+                return {
+                    str(each.get("name")): str(each.get("version"))
+                    for each in (found if isinstance(found, list) else ())
+                    if isinstance(each, dict)
+                }
+        return {}
 
     def _declared(self) -> Iterator[dict[str, Any]]:
         for name in (CHART, "requirements.yaml"):

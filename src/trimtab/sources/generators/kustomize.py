@@ -51,6 +51,7 @@ def gathered(job: Job, trees: Trees, folder: str) -> Call:
         made=walk.copies.made,
         secrets=tuple(walk.secrets),
         network=walk.network,
+        volatile=walk.network,
     )
 
 

@@ -31,7 +31,7 @@ def gathered(job: Job, trees: Trees, folder: str) -> Ready:
     found: list[Document] = []
     warnings: list[str] = []
     left = job.bounds.bytes
-    for number, path in enumerate(_files(tree, folder, options)):
+    for number, path in enumerate(_files(tree, folder, options, job.bounds.files)):
         if number >= job.bounds.files:
             raise SourceRefused(job.subject, f"it holds more than {job.bounds.files:,} files", "Split it up")
         text = tree.read(path)
@@ -48,9 +48,9 @@ def gathered(job: Job, trees: Trees, folder: str) -> Ready:
     return Ready(documents=tuple(found), warnings=tuple(warnings))
 
 
-def _files(tree: Watched, folder: str, options: Directory) -> Iterator[str]:
+def _files(tree: Watched, folder: str, options: Directory, most: int) -> Iterator[str]:
     """The files that count, by path, with links to files followed; links to folders are not."""
-    for relative in sorted(_names(tree, folder, recurse=options.recurse)):
+    for relative in sorted(_names(tree, folder, recurse=options.recurse, most=most)):
         if not options.disable_extension_filter and not relative.endswith(EXTENSIONS):
             continue
         if options.exclude and matches(options.exclude, relative):
@@ -64,10 +64,13 @@ def _files(tree: Watched, folder: str, options: Directory) -> Iterator[str]:
             raise InvalidSpec(below(folder, relative), "it is a link to nothing", "Mend or remove it")
 
 
-def _names(tree: Watched, folder: str, *, recurse: bool) -> Iterator[str]:
-    waiting = [""]
+def _names(tree: Watched, folder: str, *, recurse: bool, most: int) -> Iterator[str]:
+    waiting, folders = [""], 0
     while waiting:
         inside = waiting.pop()
+        folders += 1
+        if folders > most:
+            raise SourceRefused(tree.subject, f"it holds more than {most:,} folders", "Split it up")
         for entry in tree.entries(below(folder, inside) if inside else folder):
             relative = below(inside, entry.name)
             if entry.kind in {EntryKind.FILE, EntryKind.LINK}:

@@ -13,6 +13,7 @@ from tests.contract.cluster.kinds import (
     NETWORK_POLICIES,
     ROLE_BINDINGS,
     ROLES,
+    SECRETS,
     SERVICES,
     STRING,
     config_map,
@@ -27,7 +28,7 @@ from tests.contract.cluster.kinds import (
 from tests.contract.cluster.stage import Stage
 from tests.contract.cluster.tables.defining import defined, things
 from trimtab.errors import TrimtabError
-from trimtab.kube.cluster import PatchType, Write
+from trimtab.kube.cluster import FieldValidation, PatchType, Write
 from trimtab.kube.discovery import Resource
 
 TABLE = Table(__name__)
@@ -490,10 +491,82 @@ async def _gone(stage: Stage, kind: Resource) -> None:
 
 @case("apply", "one manager")
 async def what_was_written_empty_is_written_anew(stage: Stage) -> None:
-    kind = things("contract.trimtab.dev", kind="Gadget")
+    kind = GADGETS
     empty = with_metadata(named(kind, "a", spec={}), labels={}, annotations={"n": "1"})
     await stage.apply(kind, "a", empty)
     await stage.patch(kind, "a", {"spec": {}}, how=PatchType.MERGE)
     await stage.patch(kind, "a", {"spec": {}}, how=PatchType.MERGE)
     await stage.patch(kind, "a", {"metadata": {"managedFields": []}}, how=PatchType.MERGE)
     await stage.patch(kind, "a", {"metadata": {"managedFields": [{}]}}, how=PatchType.MERGE)
+
+
+# -- objects that are not what they should be -------------------------------------------------------------
+
+HEADS: dict[str, list[dict[str, Any]]] = {
+    "its version goes": [{"op": "remove", "path": "/apiVersion"}],
+    "its kind goes": [{"op": "remove", "path": "/kind"}],
+    "both go": [{"op": "remove", "path": "/kind"}, {"op": "remove", "path": "/apiVersion"}],
+    "its version is empty": [{"op": "replace", "path": "/apiVersion", "value": ""}],
+    "its kind is empty": [{"op": "replace", "path": "/kind", "value": ""}],
+    "its version is of another group": [{"op": "replace", "path": "/apiVersion", "value": "apps/v1"}],
+    "its version is unknown": [{"op": "replace", "path": "/apiVersion", "value": "v9"}],
+    "its kind is unknown": [{"op": "replace", "path": "/kind", "value": "Foo"}],
+    "its version is none": [{"op": "replace", "path": "/apiVersion", "value": "a/b/c"}],
+}
+
+
+async def _beheaded(stage: Stage, kind: Resource, patch: list[dict[str, Any]]) -> None:
+    await stage.given(kind, named(kind, "a"))
+    await stage.patch(kind, "a", patch, how=PatchType.JSON, write=TRIED)
+
+
+GADGETS = things("contract.trimtab.dev", kind="Gadget")
+for what, patch_ in HEADS.items():
+    for kind_ in (CONFIG_MAPS, GADGETS):
+        TABLE.add("patch json", "heads", f"{kind_.kind}: {what}", _beheaded, kind_, patch_)
+
+
+@case("patch strategic", "heads")
+async def a_strategic_patch_cannot_change_what_it_is(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    for patch in ({"kind": "Secret"}, {"apiVersion": "v9"}, {"kind": None}, {"kind": 5}):
+        await stage.patch(CONFIG_MAPS, "a", patch, how=PatchType.STRATEGIC, write=TRIED)
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "a number among parts": {"parts": [1]},
+    "a text and a null among parts": {"parts": ["x", None]},
+    "a list among parts": {"parts": [[{"name": "x"}]]},
+    "an object for parts": {"parts": {"name": "x"}},
+    "an object among tags": {"tags": [{"a": 1}]},
+    "nulls among tags": {"tags": [None, None, None]},
+    "numbers among tags": {"tags": [1, 1]},
+    "parts without names": {"parts": [{"name": None}, {"count": 1}]},
+    "a port with and without its default": {"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]},
+    "objects for lists and lists for objects": {
+        "steps": {"q": 1},
+        "limits": [{"a": 1}],
+        "size": {"b": 1},
+        "nested": [{"x": 1}],
+    },
+}
+
+
+async def _misshapen(stage: Stage, spec: dict[str, Any]) -> None:
+    for asked in FieldValidation:
+        body, write = named(GADGETS, "a", spec=spec), Write(dry_run=True, validation=asked)
+        await stage.create(GADGETS, body, write=write)
+    await stage.given(GADGETS, named(GADGETS, "a"))
+    await stage.patch(GADGETS, "a", {"spec": spec}, how=PatchType.MERGE)
+    await stage.update(GADGETS, "a", named(GADGETS, "a", metadata="", spec=spec))
+
+
+for what, spec_ in SHAPES.items():
+    TABLE.add("create", "wrong shapes", what, _misshapen, spec_)
+
+
+@case("update", "wrong shapes")
+async def bytes_one_by_one(stage: Stage) -> None:
+    await stage.given(SECRETS, named(SECRETS, "a", data={"k": "MQ=="}))
+    for value in ([1, 255], [None], [], ["x"], [256], [1.5]):
+        await stage.update(SECRETS, "a", named(SECRETS, "a", data={"k": value}))

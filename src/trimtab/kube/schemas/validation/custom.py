@@ -189,9 +189,12 @@ def _list(value: list[Any], schema: Schema, path: str, old: Any) -> Causes:
 
 def _former(element: Any, schema: Schema, old: Any) -> Any:
     """The element of the same key in the list before; only lists that are maps tell."""
-    if schema.list_type != "map" or not isinstance(old, list):
+    if schema.list_type != "map" or not isinstance(old, list) or not isinstance(element, dict):
         return None
-    return next((each for each in old if _key(each, schema) == _key(element, schema)), None)
+    same_key = (
+        each for each in old if isinstance(each, dict) and _key(each, schema) == _key(element, schema)
+    )
+    return next(same_key, None)
 
 
 def _object(value: dict[str, Any], schema: Schema, path: str, old: dict[str, Any]) -> Causes:
@@ -269,18 +272,32 @@ def _lists(value: Any, schema: Schema | None, path: str) -> Causes:
         for name, each in value.items():
             yield from _lists(each, schema.child(name), _below_path(path, name))
     elif isinstance(value, list):
-        seen: list[Any] = []
+        yield from _elements(value, schema, path)
         for number, each in enumerate(value):
-            key = _key(each, schema)
-            if schema.list_type in ("set", "map") and key in seen:
-                yield duplicate(f"{path}[{number}]", key)
-            seen.append(key)
             yield from _lists(each, schema.element, f"{path}[{number}]")
 
 
+def _elements(value: list[Any], schema: Schema, path: str) -> Causes:
+    if schema.list_type not in ("set", "map"):
+        return
+    for number, each in enumerate(value):
+        if schema.list_type == "map" and not isinstance(each, dict | None):
+            told = "must be an object for an array of list-type map"
+            yield invalid(f"{path}[{number}]", each, told)
+            return
+    seen: list[Any] = []
+    told_of: list[Any] = []
+    for number, each in enumerate(value):
+        key = _key(each, schema)
+        if key in seen and key not in told_of:
+            yield duplicate(f"{path}[{number}]", key)
+            told_of.append(key)
+        seen.append(key)
+
+
 def _key(element: Any, schema: Schema) -> Any:
-    if schema.list_type == "map" and isinstance(element, dict):
-        return {name: element[name] for name in schema.list_keys if name in element}
+    if schema.list_type == "map":
+        return {name: element[name] for name in schema.list_keys if name in element} if element else {}
     return element
 
 
