@@ -19,6 +19,7 @@ TOOL = {"tool": Known(ask=("version",), minimum=(3, 8, 0), arguments=("build",))
 def test_the_door_exports_exactly_this() -> None:
     assert programs.__all__ == [
         "Finished",
+        "Launches",
         "Limits",
         "Program",
         "ProgramStopped",

@@ -22,19 +22,20 @@ TOOLS = {"PATH": "/usr/bin:/bin"}
 
 
 async def test_many_programs_share_one_server_and_nothing_is_left() -> None:
+    before = set(descendants(os.getpid()))
     async with Launches() as launches, asyncio.TaskGroup() as group:
         runs = [
             group.create_task(run(["/bin/sh", "-c", f"echo {n}"], environment=TOOLS, launches=launches))
             for n in range(8)
         ]
     assert [task.result().stdout for task in runs] == [f"{n}\n".encode() for n in range(8)]
-    assert descendants(os.getpid()) == []
+    assert set(descendants(os.getpid())) <= before
 
 
 async def test_a_server_that_was_killed_is_replaced() -> None:
     async with Launches() as launches:
         await run(["/bin/true"], launches=launches)
-        (server,) = descendants(os.getpid())
+        server = launches.pid
         os.kill(server, signal.SIGKILL)
         # Whoever comes before the death is noticed is told to come again.
         for _ in range(100):
@@ -44,16 +45,15 @@ async def test_a_server_that_was_killed_is_replaced() -> None:
                 await asyncio.sleep(0.01)
             else:
                 break
-        assert descendants(os.getpid()) != [server]
+        assert launches.pid != server
 
 
 async def test_programs_die_with_a_server_that_is_killed(wire: Wire) -> None:
     async with Launches() as launches:
-        (server,) = descendants(os.getpid())
         async with asyncio.TaskGroup() as group:
             held = group.create_task(_ending(wire, launches))
             await wire.up()
-            os.kill(server, signal.SIGKILL)
+            os.kill(launches.pid, signal.SIGKILL)
         await wire.dead()
         assert isinstance(held.result(), Unavailable)
 
@@ -98,6 +98,17 @@ def _gone(pid: int) -> None:
     ended = poller.poll(30_000)
     os.close(file)
     assert ended, "a process outlived its owner"
+
+
+async def test_a_server_that_was_stopped_dies_with_its_owner_too(wire: Wire) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, wire.hold()])  # noqa: ASYNC220 - it is killed below
+    await wire.up()
+    server = descendants(owner.pid)[0]
+    os.kill(server, signal.SIGSTOP)
+    owner.kill()
+    owner.wait()
+    await wire.dead()
+    await asyncio.to_thread(_gone, server)
 
 
 # --- a narrow view ---------------------------------------------------------------------------------------

@@ -428,7 +428,7 @@ async def test_a_chart_that_never_ends_is_stopped(
 ) -> None:
     endless = '{{ define "r" }}{{ range until 100000 }}{{ range until 100000 }}x{{ end }}{{ end }}{{ end }}'
     write(repository, {"app/Chart.yaml": CHART, "app/templates/a.yaml": f'{endless}{{{{ include "r" . }}}}'})
-    programs = ProgramsSettings(fetch=False, memory=300 << 20, wall=timedelta(seconds=20))
+    programs = ProgramsSettings(fetch=False, memory=300 << 20, cpu=timedelta(seconds=2))
     async with Renderer(rendering, programs, path=tools) as renderer:
         error = await refused(renderer, repository)
     assert "was stopped" in str(error)

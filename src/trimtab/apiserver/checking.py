@@ -12,12 +12,12 @@ from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
 from trimtab.kube.schemas import validation
 from trimtab.kube.schemas.validation.causes import invalid
-from trimtab.kube.schemas.validation.metadata import IMMUTABLE, metadata_update
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 
 Json = dict[str, Any]
 WHOLE = "[]"  # how the server names the object as a whole
 #: kinds that leave the judgement of metadata to the rule for all
-ONCE = frozenset({("", "PersistentVolume"), ("", "LimitRange"), ("policy", "PodDisruptionBudget")})
+ONCE = frozenset({("", "PersistentVolume")})
 
 
 def creation_causes(manifest: Json, served: Served) -> list[Cause]:
@@ -34,7 +34,10 @@ def update_causes(new: Json, live: Json, served: Served, subresource: str = "") 
     before = live["metadata"]
     if (served.group, served.kind) in ONCE:
         return list(map(_told, validation.update_causes(new, live, served.schema)))
-    general = [*_fixed_end(new["metadata"], before), *metadata_update(new["metadata"], before)]
+    general = [
+        *validation.common_causes(new, live, namespaced=served.namespaced),
+        *_fixed_end(new["metadata"], before),
+    ]
     status_only = subresource == "status"
     own = [
         *_fixed_end(new["metadata"], before),

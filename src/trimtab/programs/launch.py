@@ -109,6 +109,7 @@ def serve(channel_file: int) -> None:
     import gc
     import socket
 
+    LIBC.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)  # hanging up would not end a server that was stopped
     gc.disable()  # whoever is forked lives too short to collect, and looking would copy the memory it shares
     channel = socket.socket(fileno=channel_file)
     channel.set_inheritable(False)

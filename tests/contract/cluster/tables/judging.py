@@ -6,22 +6,33 @@ from typing import Any
 
 from tests.contract.cluster.cases import Table
 from tests.contract.cluster.kinds import (
+    ACCOUNTS,
+    BUDGETS,
     CONFIG_MAPS,
     DEFINITIONS,
     DEPLOYMENTS,
+    ENDPOINT_SLICES,
     INTEGER,
+    JOBS,
+    LEASES,
+    LIMIT_RANGES,
     NETWORK_POLICIES,
+    PODS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
     SERVICES,
+    STATEFUL_SETS,
     STRING,
     config_map,
     container,
     definition,
     deployment,
+    job,
     named,
+    pod,
     service,
+    templated,
     with_metadata,
     with_spec,
 )
@@ -570,3 +581,38 @@ async def bytes_one_by_one(stage: Stage) -> None:
     await stage.given(SECRETS, named(SECRETS, "a", data={"k": "MQ=="}))
     for value in ([1, 255], [None], [], ["x"], [256], [1.5]):
         await stage.update(SECRETS, "a", named(SECRETS, "a", data={"k": value}))
+
+
+BODIES: tuple[tuple[Resource, dict[str, Any]], ...] = (
+    (CONFIG_MAPS, config_map("a")),
+    (SECRETS, named(SECRETS, "a")),
+    (SERVICES, service("a")),
+    (ACCOUNTS, named(ACCOUNTS, "a")),
+    (PODS, pod("a")),
+    (LIMIT_RANGES, named(LIMIT_RANGES, "a", spec={"limits": []})),
+    (DEPLOYMENTS, deployment("a")),
+    (STATEFUL_SETS, templated(STATEFUL_SETS, "a", serviceName="s")),
+    (JOBS, job("a")),
+    (ROLES, named(ROLES, "a")),
+    (NETWORK_POLICIES, named(NETWORK_POLICIES, "a", spec={"podSelector": {}})),
+    (BUDGETS, named(BUDGETS, "a", spec={"minAvailable": 1})),
+    (LEASES, named(LEASES, "a")),
+    (ENDPOINT_SLICES, named(ENDPOINT_SLICES, "a", addressType="IPv4", endpoints=[])),
+    (GADGETS, named(GADGETS, "a")),
+)
+ODD_METADATA: tuple[dict[str, Any], ...] = (
+    {"labels": {"$x": "1"}},
+    {"annotations": {"$x": "1"}},
+    {"finalizers": ["a b"]},
+    {"ownerReferences": [{"uid": "x"}]},
+)
+
+
+async def _oddly_marked(stage: Stage, kind: Resource, body: dict[str, Any]) -> None:
+    await stage.given(kind, body)
+    for metadata in ODD_METADATA:
+        await stage.patch(kind, "a", {"metadata": metadata}, how=PatchType.MERGE)
+
+
+for kind_, body_ in BODIES:
+    TABLE.add("update", "invalid metadata", f"{kind_.kind}: bad metadata comes", _oddly_marked, kind_, body_)

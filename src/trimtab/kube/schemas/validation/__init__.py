@@ -138,6 +138,28 @@ KINDS: Mapping[str, Rules] = {
 }
 
 
+#: how kinds judge changed metadata themselves, unless just as a change: as a new one, both, not at all
+AS_CHANGED, AS_NEW, BARE = "as changed", "as new", "as changed, whatever finalizers are called"
+METADATA: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        [
+            *(
+                f"{_CORE}{kind}"
+                for kind in ("ConfigMap", "PersistentVolumeClaim", "Pod", "Secret", "ServiceAccount")
+            ),
+            *(f"{_RBAC}{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
+            f"{_NET}Ingress",
+        ],
+        (AS_CHANGED, AS_NEW),
+    ),
+    f"{_BATCH}Job": (AS_NEW, AS_CHANGED),
+    f"{_CORE}LimitRange": (AS_NEW,),
+    "io.k8s.api.discovery.v1.EndpointSlice": (AS_NEW,),
+    "io.k8s.api.coordination.v1.Lease": (BARE,),
+    "io.k8s.api.policy.v1.PodDisruptionBudget": (),
+}
+
+
 def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tuple[Cause, ...]:
     """Why the server would refuse to create an object, in its order."""
     meta = manifest.get("metadata") or {}
@@ -153,6 +175,12 @@ def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tupl
     )
 
 
+def common_causes(new: Json, old: Json, *, namespaced: bool) -> tuple[Cause, ...]:
+    """Why the server would refuse a change of any object, whatever its kind says."""
+    meta, before = new.get("metadata") or {}, old.get("metadata") or {}
+    return (*metadata(meta, path_segment, namespaced=namespaced), *metadata_update(meta, before))
+
+
 def update_causes(new: Json, old: Json, schema: Schema, *, status_only: bool = False) -> tuple[Cause, ...]:
     """Why the server would refuse to replace an object by another, in its order.
 
@@ -166,5 +194,16 @@ def update_causes(new: Json, old: Json, schema: Schema, *, status_only: bool = F
     if status_only and rules.status is not None:
         return tuple(chain(head, rules.status(new, old)))
     again = rules.create(new) if rules.rechecked else iter(())
-    finalizers = finalizers_are_qualified((new.get("metadata") or {}).get("finalizers") or [])
-    return tuple(chain(head, finalizers, again, rules.update(new, old)))
+    return tuple(chain(_own_metadata(new, old, schema, rules.name), again, rules.update(new, old)))
+
+
+def _own_metadata(new: Json, old: Json, schema: Schema, rule: NameRule) -> Causes:
+    """What a kind itself says of changed metadata, at times more than once."""
+    meta, before = new.get("metadata") or {}, old.get("metadata") or {}
+    for way in METADATA.get(schema.model, (AS_CHANGED,)):
+        if way == AS_NEW:
+            yield from metadata(meta, rule, namespaced=bool(meta.get("namespace")))
+        else:
+            yield from metadata_update(meta, before)
+        if way != BARE:
+            yield from finalizers_are_qualified(meta.get("finalizers") or [])
