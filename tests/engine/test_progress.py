@@ -632,12 +632,14 @@ def test_consent_becomes_part_of_the_state() -> None:
 # -- the end of an attempt -------------------------------------------------------------------------------
 
 
+@pytest.mark.fact("A10")
 def test_the_first_retry_waits_as_long_as_was_asked_and_the_later_ones_longer() -> None:
     limits = RetryLimits(limit=-1, wait=timedelta(seconds=5), factor=2, longest=timedelta(seconds=30))
     state = state_of(Operation(retry=limits))
     assert [retry_wait(state, count).total_seconds() for count in (1, 2, 3, 4, 99999)] == [5, 10, 20, 30, 30]
 
 
+@pytest.mark.fact("A9", "A10")
 def test_a_failed_attempt_is_followed_by_another_while_there_are_any() -> None:
     state = state_of(Operation(retry=RetryLimits(limit=1)), results=(result("a"),), begun=(result("a").key,))
     again = closed(state, Failed(message="no"), NOON)
@@ -651,6 +653,12 @@ def test_a_failed_attempt_is_followed_by_another_while_there_are_any() -> None:
     assert (second.results, second.begun, second.retry_at, second.retry_count) == ((), (), None, 1)
     over = closed(second, Failed(message="no"), NOON)
     assert (over.phase, over.finished_at, over.retry_at) == (OperationPhase.FAILED, NOON, None)
+
+
+@pytest.mark.fact("A11")
+def test_what_is_being_terminated_is_not_tried_again() -> None:
+    state = state_of(Operation(retry=RetryLimits(limit=5)), phase=OperationPhase.TERMINATING)
+    assert closed(state, Failed(message="no"), NOON).phase is OperationPhase.FAILED
 
 
 @pytest.mark.parametrize(
