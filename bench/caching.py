@@ -30,8 +30,8 @@ from bench.synthetic import SCOPES, synthetic_pages
 from trimtab.engine.cache import ClusterCache
 from trimtab.engine.cache.holdings import Holdings
 from trimtab.engine.cache.records import Recorder, judged_by
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.marks import Mark
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.kube import connect, from_kubeconfig
 from trimtab.settings import CacheSettings, ClusterSettings
 from trimtab.tasks.clock import SystemClock

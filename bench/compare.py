@@ -27,11 +27,11 @@ from testbed.controlplane import ControlPlane
 from trimtab.engine.compare.comparer import Comparer
 from trimtab.engine.compare.ignoring import NOTHING_IGNORED, Rules
 from trimtab.engine.compare.judging import Lens, local_differences
+from trimtab.engine.compare.matching import Terms, Wanted, desired_from
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark
-from trimtab.engine.matching import Terms, Wanted, desired_from
 from trimtab.engine.rows import Desired, Verdict
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.errors import TrimtabError
 from trimtab.kube import Cluster
 from trimtab.kube.cluster import Write

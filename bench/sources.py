@@ -29,10 +29,10 @@ from testbed.builds import Builder
 from trimtab.errors import TrimtabError
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import Renderer, Request, RevisionOrigin
-from trimtab.sources.affected import Readers
-from trimtab.sources.looking import MAIN
-from trimtab.sources.revisions import Revision
-from trimtab.sources.specs import SourceSpec
+from trimtab.sources.rendering.affected import Readers
+from trimtab.sources.rendering.looking import MAIN
+from trimtab.sources.rendering.specs import SourceSpec
+from trimtab.sources.repositories.revisions import Revision
 
 COMMAND = "make bench-sources"
 HEADING = "Rendering beside running the tools by hand"

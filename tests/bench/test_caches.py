@@ -11,8 +11,8 @@ from bench.caching import Unmarked, synthetic
 from bench.measures import Aim, Quantity
 from bench.shapes import deployment, replica_set, workload_status
 from bench.synthetic import CONFIG_MAPS, DEPLOYMENTS, PODS, synthetic_pages
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.health import HealthStatus, health_of
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.resources.keys import ResourceKey
 
 FULL = SIZES["full"]

@@ -17,6 +17,7 @@ from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
 from trimtab.engine import FileStore, MemoryStore
 from trimtab.engine.clusters import opened
+from trimtab.engine.control.policy import Refresh, rollback
 from trimtab.engine.events import (
     ComparisonFailed,
     OperationEnded,
@@ -29,9 +30,8 @@ from trimtab.engine.events import (
 )
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, Selected, StepStatus
-from trimtab.engine.policy import Refresh, rollback
 from trimtab.engine.rows import Verdict
-from trimtab.engine.steps import Apply, Step
+from trimtab.engine.sync.steps import Apply, Step
 from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit, UnitStatus
 from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, RenderFailed, StoreUnavailable
 from trimtab.kube.cluster import Cluster

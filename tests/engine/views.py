@@ -10,9 +10,9 @@ from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark
 from trimtab.engine.operations import Operation
-from trimtab.engine.plan import SyncRequest, plan_sync
 from trimtab.engine.rows import Desired, Row, Verdict
-from trimtab.engine.steps import SyncPlan
+from trimtab.engine.sync.plan import SyncRequest, plan_sync
+from trimtab.engine.sync.steps import SyncPlan
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.resources.digests import digest
 from trimtab.resources.keys import ResourceKey

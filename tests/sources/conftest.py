@@ -15,8 +15,8 @@ from tests.sources.upstream import Upstream
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
 from trimtab.sources import Renderer, Repositories
-from trimtab.sources.credentials import Basic, Belonging, Credential, SshKey, Trust
-from trimtab.sources.revisions import Wanted
+from trimtab.sources.repositories.credentials import Basic, Belonging, Credential, SshKey, Trust
+from trimtab.sources.repositories.revisions import Wanted
 
 PATH = os.environ["PATH"]  # noqa: TID251 - tests are an edge: git and ssh are where the machine has them
 OPEN = {"allow_schemes": ("https", "ssh", "http", "file"), "allow_hosts": ("127.0.0.0/8", "::1")}

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from trimtab.resources.yaml import load
 from trimtab.sources import FolderOrigin, Request
-from trimtab.sources.specs import Capabilities, SourceSpec
+from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 
 CORPUS = Path(__file__).parent / "corpus"
 _HEAD = re.compile(r"^-- (.+?) (?:--|-> (.+))$", re.MULTILINE)

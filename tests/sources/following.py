@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from trimtab.sources.revisions import Standing
+from trimtab.sources.repositories.revisions import Standing
 
 
 class Audience:

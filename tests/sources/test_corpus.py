@@ -16,8 +16,8 @@ from trimtab.resources.manifests import Manifest, found_in
 from trimtab.resources.yaml import documents
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import FolderTree, Renderer
-from trimtab.sources.looking import MAIN, still_true
-from trimtab.sources.rendered import Look
+from trimtab.sources.rendering.looking import MAIN, still_true
+from trimtab.sources.rendering.rendered import Look
 from trimtab.sources.trees import Tree
 
 from .corpora import NAMES, Case, case, shell

@@ -21,9 +21,9 @@ from trimtab.errors import GitUnreachable, InvalidSpec, Missing, SourceRefused, 
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources import Gate, GitTree
-from trimtab.sources.complaints import CredentialRefused, RepositoryMissing
-from trimtab.sources.credentials import Basic, Bearer, Belonging, Credential, SshKey, Trust
-from trimtab.sources.revisions import Wanted
+from trimtab.sources.repositories.complaints import CredentialRefused, RepositoryMissing
+from trimtab.sources.repositories.credentials import Basic, Bearer, Belonging, Credential, SshKey, Trust
+from trimtab.sources.repositories.revisions import Wanted
 
 CANARY = Credential(login=Basic(username="me", password=Secret("c4n4ry-password")))
 

@@ -23,7 +23,7 @@ from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused, Tr
 from trimtab.resources.yaml import dump
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import FolderOrigin, Renderer, Request
-from trimtab.sources.specs import SourceSpec
+from trimtab.sources.rendering.specs import SourceSpec
 
 from .conftest import settings_in
 

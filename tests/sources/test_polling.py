@@ -18,10 +18,10 @@ from tests.sources.upstream import Upstream
 from trimtab.errors import GitUnreachable
 from trimtab.kube.auth.redaction import Secret
 from trimtab.sources import GitTree
-from trimtab.sources.addresses import address_of
-from trimtab.sources.changes import Change
-from trimtab.sources.complaints import CredentialRefused, RevisionMissing
-from trimtab.sources.credentials import Basic, Credential
+from trimtab.sources.hints.changes import Change
+from trimtab.sources.repositories.addresses import address_of
+from trimtab.sources.repositories.complaints import CredentialRefused, RevisionMissing
+from trimtab.sources.repositories.credentials import Basic, Credential
 from trimtab.tasks import ManualClock, WorkState
 
 INTERVAL = 180

@@ -22,8 +22,8 @@ from tests.sources.githost import basic_header, git_host
 from tests.sources.upstream import Upstream
 from trimtab.errors import TrimtabError
 from trimtab.kube.auth.redaction import Secret
-from trimtab.sources.credentials import Basic, Bearer, Credential
-from trimtab.sources.revisions import Wanted
+from trimtab.sources.repositories.credentials import Basic, Bearer, Credential
+from trimtab.sources.repositories.revisions import Wanted
 
 CANARY = "c4n4ry0"
 PASSWORD = f"{CANARY}-pässword"

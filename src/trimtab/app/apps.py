@@ -17,13 +17,13 @@ from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
 from trimtab.engine.events import OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
-from trimtab.engine.steps import Prune, SyncPlan
+from trimtab.engine.sync.steps import Prune, SyncPlan
 from trimtab.engine.units import SyncUnit, UnitMissing
 from trimtab.errors import Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
 from trimtab.settings import Settings
-from trimtab.sources.specs import Capabilities
+from trimtab.sources.rendering.specs import Capabilities
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
 #: the cluster at hand, as records name it

@@ -14,8 +14,8 @@ from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
 from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
-from trimtab.sources.revisions import Wanted
-from trimtab.sources.specs import Capabilities, SourceSpec
+from trimtab.sources.rendering.specs import Capabilities, SourceSpec
+from trimtab.sources.repositories.revisions import Wanted
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"

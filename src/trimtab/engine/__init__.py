@@ -12,8 +12,8 @@ from trimtab.engine.clusters import GivenClusters
 from trimtab.engine.compare.comparer import Comparer
 from trimtab.engine.engine import Engine, NothingUnderWay
 from trimtab.engine.metrics import Metrics
-from trimtab.engine.operate import Control, operate
 from trimtab.engine.stores import FileStore, Keyring, MemoryStore, RecordStore
+from trimtab.engine.sync.operate import Control, operate
 
 __all__ = [
     "ClusterCache",

@@ -20,9 +20,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar, assert_never
 
-from trimtab.engine.apply import WriteSettings
 from trimtab.engine.compare.jq import JqPaths
-from trimtab.engine.desks import Desk, ways_of
+from trimtab.engine.compare.tracking import OwnerAnnotation
+from trimtab.engine.control.desks import Desk, ways_of
+from trimtab.engine.control.ledger import Ledger
+from trimtab.engine.control.looking import Looker
+from trimtab.engine.control.operating import Operator
+from trimtab.engine.control.policy import Refresh
+from trimtab.engine.control.reconciling import Reconciler, Wiring
+from trimtab.engine.control.rooms import Room, Rooms, RoomState, watch_clusters
+from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
     ClusterDropped,
     ClusterLost,
@@ -36,20 +43,13 @@ from trimtab.engine.events import (
     UnitQuarantined,
     UnitUnreadable,
 )
-from trimtab.engine.ledger import Ledger
 from trimtab.engine.live import Change, Live
-from trimtab.engine.looking import Looker
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
-from trimtab.engine.operate import Control
-from trimtab.engine.operating import Operator
 from trimtab.engine.operations import Operation, OperationState
-from trimtab.engine.policy import Refresh
-from trimtab.engine.reconciling import Reconciler, Wiring
-from trimtab.engine.rooms import Room, Rooms, RoomState, watch_clusters
-from trimtab.engine.steps import SyncPlan
-from trimtab.engine.syncing import BeforeSync, Syncer
-from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.engine.sync.apply import WriteSettings
+from trimtab.engine.sync.operate import Control
+from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import (
     AllTold,
     ClusterCame,

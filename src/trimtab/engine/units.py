@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from trimtab.engine.cache.filters import USUAL, ResourceFilter
 from trimtab.engine.compare.ignoring import IgnoreRule
+from trimtab.engine.compare.tracking import INSTANCE
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import Operation, OperationState, RetryLimits
-from trimtab.engine.prunes import PruneBudget
 from trimtab.engine.rows import Verdict
-from trimtab.engine.tracking import INSTANCE
+from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.errors import Conflict, InvalidSpec, Missing, TrimtabError
 from trimtab.kube.cluster import Cluster
 from trimtab.resources.keys import ResourceKey

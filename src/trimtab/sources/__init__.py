@@ -7,11 +7,11 @@ Doers come from here; values and pure functions from their own modules.
 """
 
 from trimtab.sources.folders import FolderTree
-from trimtab.sources.gittree import GitTree, MountedTree, tree_of
-from trimtab.sources.origins import FolderOrigin, RevisionOrigin
-from trimtab.sources.reaching import Gate
-from trimtab.sources.render import Renderer, Request
-from trimtab.sources.repositories import Repositories
+from trimtab.sources.rendering.origins import FolderOrigin, RevisionOrigin
+from trimtab.sources.rendering.render import Renderer, Request
+from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
+from trimtab.sources.repositories.lookout import Repositories
+from trimtab.sources.repositories.reaching import Gate
 
 __all__ = [
     "FolderOrigin",

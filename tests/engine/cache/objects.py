@@ -10,8 +10,8 @@ import msgspec
 from trimtab.engine.cache.holdings import Holdings
 from trimtab.engine.cache.index import Scope
 from trimtab.engine.cache.records import Recorder, judged_by
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.live import Change
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.kube.discovery import Resource
 from trimtab.kube.objects import KubeObject, object_from
 from trimtab.resources.keys import ResourceKey

@@ -29,9 +29,9 @@ from trimtab.engine.cache import ClusterCache
 from trimtab.engine.cache.filters import ResourceFilter, Rule
 from trimtab.engine.cache.reach import OutsideReach, Reach
 from trimtab.engine.cache.states import KindStatus, Reading
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Change, Live, LiveView
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Missing, Unavailable
 from trimtab.kube.cluster import PatchType
 from trimtab.kube.discovery import Resource

@@ -14,10 +14,10 @@ from tests.kube.world import config_map, connect_to, deployment
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
 from trimtab.engine.compare.judging import Lens
+from trimtab.engine.compare.matching import Role
+from trimtab.engine.compare.tracking import INSTANCE, ArgoTracking, Method
 from trimtab.engine.marks import Mark
-from trimtab.engine.matching import Role
 from trimtab.engine.rows import Difference, Verdict, verdict_of
-from trimtab.engine.tracking import INSTANCE, ArgoTracking, Method
 from trimtab.kube.cluster import PatchType, Write
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest

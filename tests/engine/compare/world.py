@@ -10,11 +10,11 @@ from trimtab.engine.compare.comparer import Compared, Comparer
 from trimtab.engine.compare.ignoring import NO_RULES, Rules
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.judging import Lens
+from trimtab.engine.compare.matching import Role, Terms, Wanted, desired_from
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.matching import Role, Terms, Wanted, desired_from
 from trimtab.engine.rows import Row
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.errors import ClusterUnreachable
 from trimtab.kube.cluster import Cluster, Write, Written
 from trimtab.kube.discovery import Discovery, Resource

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.engine.desks import ways_of
+from trimtab.engine.compare.tracking import OwnerAnnotation
+from trimtab.engine.control.desks import ways_of
 from trimtab.engine.health import (
     HOOK_FINALIZER,
     PENDING_DELETION,
@@ -20,7 +21,6 @@ from trimtab.engine.health import (
     is_judged,
 )
 from trimtab.engine.health.serving import SCALING_CONDITIONS
-from trimtab.engine.tracking import OwnerAnnotation
 from trimtab.engine.units import ReconciliationSettings, ResourceOverride
 from trimtab.resources.manifests import Manifest
 

@@ -20,9 +20,9 @@ from trimtab.engine.operations import (
     OperationPhase,
     Selected,
 )
-from trimtab.engine.options import SyncOptions
-from trimtab.engine.plan import Namespace
-from trimtab.engine.showing import moved_between, plan_json
+from trimtab.engine.sync.options import SyncOptions
+from trimtab.engine.sync.plan import Namespace
+from trimtab.engine.sync.showing import moved_between, plan_json
 from trimtab.kube.cluster import PatchType
 
 SUCCEEDED, FAILED = OperationPhase.SUCCEEDED, OperationPhase.FAILED

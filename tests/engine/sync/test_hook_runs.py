@@ -16,11 +16,11 @@ from tests.engine.sync.world import (
     phases,
     statuses,
 )
-from trimtab.engine.operate import Control
 from trimtab.engine.operations import (
     OperationPhase,
     OperationState,
 )
+from trimtab.engine.sync.operate import Control
 from trimtab.kube.cluster import PatchType
 
 SUCCEEDED, FAILED = OperationPhase.SUCCEEDED, OperationPhase.FAILED

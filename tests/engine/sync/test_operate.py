@@ -22,8 +22,6 @@ from tests.engine.sync.world import (
     replaced,
     statuses,
 )
-from trimtab.engine.acts import Wave
-from trimtab.engine.operate import Control
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -35,6 +33,8 @@ from trimtab.engine.operations import (
     StepStatus,
     SyncPhase,
 )
+from trimtab.engine.sync.acts import Wave
+from trimtab.engine.sync.operate import Control
 from trimtab.errors import UserError
 from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.resources.keys import ResourceKey

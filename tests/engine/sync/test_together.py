@@ -11,13 +11,13 @@ from tests.engine.sync.world import REVISION, STAND_INS, TRACKING, World, config
 from trimtab.engine.cache.records import judged_by
 from trimtab.engine.compare.comparer import Comparer
 from trimtab.engine.compare.judging import Lens
-from trimtab.engine.hooks import role_of
+from trimtab.engine.compare.matching import Role, Terms, desired_from
 from trimtab.engine.live import Live
-from trimtab.engine.matching import Role, Terms, desired_from
-from trimtab.engine.operate import operate
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
-from trimtab.engine.plan import SyncRequest, plan_sync
-from trimtab.engine.steps import SyncPlan
+from trimtab.engine.sync.hooks import role_of
+from trimtab.engine.sync.operate import operate
+from trimtab.engine.sync.plan import SyncRequest, plan_sync
+from trimtab.engine.sync.steps import SyncPlan
 from trimtab.resources import manifests as reading
 from trimtab.resources.manifests import Found, Manifest
 

@@ -13,16 +13,16 @@ from typing import Any
 
 from trimtab.engine.cache import ClusterCache
 from trimtab.engine.cache.records import judged_by
-from trimtab.engine.hooks import Role, role_of
+from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.live import Live
-from trimtab.engine.operate import AfterWave, Control, operate
 from trimtab.engine.operations import Operation, OperationState, started
-from trimtab.engine.options import SyncOptions
-from trimtab.engine.plan import Namespace, SyncRequest, plan_sync
-from trimtab.engine.prunes import PruneBudget
 from trimtab.engine.rows import Desired, Row, Verdict
-from trimtab.engine.steps import SyncPlan
-from trimtab.engine.tracking import OwnerAnnotation
+from trimtab.engine.sync.hooks import Role, role_of
+from trimtab.engine.sync.operate import AfterWave, Control, operate
+from trimtab.engine.sync.options import SyncOptions
+from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
+from trimtab.engine.sync.prunes import PruneBudget
+from trimtab.engine.sync.steps import SyncPlan
 from trimtab.kube.cluster import Cluster, Deletion
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.failures import NotFound

@@ -9,7 +9,7 @@ import pytest
 from trimtab.app.sources import AppSource
 from trimtab.errors import InvalidSpec
 from trimtab.interfaces.cli.origins import name_for, source_named
-from trimtab.sources.specs import SourceSpec
+from trimtab.sources.rendering.specs import SourceSpec
 
 
 @pytest.mark.parametrize(

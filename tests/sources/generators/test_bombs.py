@@ -6,11 +6,11 @@ import pytest
 
 from tests.sources.memorytree import MemoryTree
 from trimtab.errors import SourceRefused
-from trimtab.sources.generators import GENERATORS
-from trimtab.sources.jobs import Bounds, Job
-from trimtab.sources.looking import MAIN, Trees
-from trimtab.sources.rendered import Tool
-from trimtab.sources.specs import Directory, SourceSpec
+from trimtab.sources.rendering.generators import GENERATORS
+from trimtab.sources.rendering.jobs import Bounds, Job
+from trimtab.sources.rendering.looking import MAIN, Trees
+from trimtab.sources.rendering.rendered import Tool
+from trimtab.sources.rendering.specs import Directory, SourceSpec
 from trimtab.sources.trees import Entry, EntryKind
 
 CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"

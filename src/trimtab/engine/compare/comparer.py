@@ -27,9 +27,9 @@ from trimtab.engine.compare.judging import (
     needs_other_version,
     problem_of,
 )
+from trimtab.engine.compare.matching import Pair, Role, ScopeOf, Wanted, paired
 from trimtab.engine.live import Live, LiveView
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.matching import Pair, Role, ScopeOf, Wanted, paired
 from trimtab.engine.rows import Desired, Row, Verdict
 from trimtab.errors import Missing, TrimtabError, UserError
 from trimtab.kube.cluster import Cluster, Write

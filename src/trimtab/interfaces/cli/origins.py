@@ -18,7 +18,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 def source_named(text: str, *, path: str, revision: str) -> AppSource | None:
     """The folder or repository that is meant; None for the name of an app."""
     from trimtab.app.sources import AppSource
-    from trimtab.sources.specs import SourceSpec
+    from trimtab.sources.rendering.specs import SourceSpec
 
     spec = SourceSpec(path=path.strip("/"))
     if _ADDRESS.match(text):

@@ -12,7 +12,7 @@ from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
-    from trimtab.engine.steps import SyncPlan
+    from trimtab.engine.sync.steps import SyncPlan
 
 
 @click.command()
@@ -33,7 +33,7 @@ def plan(invocation: Invocation, /, reach: Reach, asked: Asked, output: str) -> 
     """
     import asyncio
 
-    from trimtab.engine.showing import plan_json, plan_table
+    from trimtab.engine.sync.showing import plan_json, plan_table
 
     made = asyncio.run(_planned(invocation, reach, asked))
     text = plan_table(made).rstrip() if output == "text" else encoded(plan_json(made), output)

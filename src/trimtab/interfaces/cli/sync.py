@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trimtab.app import Work
     from trimtab.engine.events import UnitEvent
     from trimtab.engine.operations import Operation, OperationState
-    from trimtab.engine.steps import SyncPlan
+    from trimtab.engine.sync.steps import SyncPlan
 
 
 class Word(NamedTuple):
@@ -74,7 +74,7 @@ async def _synced(invocation: Invocation, reach: Reach, asked: Asked, timeout: f
 
 
 async def _carried_out(work: Work, operation: Operation, timeout: float, word: Word) -> None:
-    from trimtab.engine.showing import plan_table
+    from trimtab.engine.sync.showing import plan_table
 
     work.engine.on_unit_event(_tell)
     finished = None

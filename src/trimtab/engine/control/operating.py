@@ -1,0 +1,273 @@
+"""The operation processor: carries the operations of units to their end, each as far as it can go at once.
+
+A run is over when its operation is, or when it only waits: for health, a hook, a confirmation, the next
+attempt. Waiting goes on beside the processors and takes none of their places. After a crash a run finds the
+operation in the store and goes on from what was recorded of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from trimtab.engine.control.desks import Desk
+from trimtab.engine.control.ledger import Ledger
+from trimtab.engine.control.looking import Sight
+from trimtab.engine.control.policy import history_after, source_digest
+from trimtab.engine.control.rooms import Rooms
+from trimtab.engine.control.syncing import Journey, Syncer
+from trimtab.engine.events import (
+    Events,
+    OperationEnded,
+    OperationPlanned,
+    OperationRetried,
+    OperationVetoed,
+    OperationWaits,
+    StepDone,
+)
+from trimtab.engine.operations import OperationPhase, OperationState, StepStatus
+from trimtab.engine.sync.acts import Outcome, Rehearse
+from trimtab.engine.sync.operate import Control
+from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
+from trimtab.engine.units import Attempt, SyncUnit, UnitMissing, UnitStatus
+from trimtab.errors import Unavailable
+from trimtab.tasks import Backoff, Clock
+from trimtab.tasks.backoff import pause
+from trimtab.tasks.chance import draw
+
+_log = logging.getLogger(__name__)
+_RECORD_AGAIN: Final = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=10))
+_TRY_AGAIN: Final = 5.0
+
+
+class _Voyage:
+    """One operation under way in this process."""
+
+    def __init__(self) -> None:
+        self.control = Control()
+        self.settled = asyncio.Event()
+        self.error: Exception | None = None
+        self.task: asyncio.Task[None] | None = None
+
+
+class Operator:
+    """Carries operations to their end."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        rooms: Rooms,
+        syncer: Syncer,
+        events: Events,
+        *,
+        clock: Clock,
+        on_ended: Callable[[SyncUnit, OperationState], None],
+        again: Callable[[str, float], None],
+    ) -> None:
+        self._ledger, self._rooms, self._syncer, self._events = ledger, rooms, syncer, events
+        self._clock, self._on_ended, self._again = clock, on_ended, again
+        self._under_way: dict[str, _Voyage] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """Have operations carried on in this group of tasks from now on."""
+        self._group = group
+
+    def control(self, unit_id: str) -> Control | None:
+        """The way to an operation that is under way here."""
+        voyage = self._under_way.get(unit_id)
+        return voyage.control if voyage else None
+
+    async def terminate(self, unit_id: str) -> bool:
+        """Have the unit's operation ended; False if it has none. One that has not begun is over at once."""
+        voyage, unit = self._under_way.get(unit_id), self._ledger.get(unit_id)
+        if voyage is not None:
+            voyage.control.terminate()
+            return True
+        if unit is None or unit.operation is None:
+            return False
+        state = unit.status.operation_state or self._syncer.begin(unit.operation)
+        if state.begun or state.hooks or state.results:
+            ending = replace(state, phase=OperationPhase.TERMINATING, message="the operation was terminated")
+            await self._record(unit_id, ending, _Voyage())
+            return True
+        ended = replace(
+            state,
+            phase=OperationPhase.FAILED,
+            message="the operation was terminated before it began",
+            finished_at=self._clock.now(),
+            retry_at=None,
+        )
+        await self._record(unit_id, ended, _Voyage())
+        await self._close(unit_id, ended)
+        return True
+
+    def abandon(self, unit_id: str) -> None:
+        """Stop at once, because the unit is gone."""
+        voyage = self._under_way.get(unit_id)
+        if voyage is not None and voyage.task is not None:
+            voyage.task.cancel()
+
+    async def run(self, _tenant: str, unit_id: str) -> None:
+        """Carry a unit's operation on until it is over or only waits."""
+        voyage = self._under_way.get(unit_id)
+        if voyage is None:
+            unit = self._ledger.get(unit_id)
+            if unit is None or unit.operation is None or self._group is None:
+                return
+            voyage = self._under_way[unit_id] = _Voyage()
+            voyage.task = self._group.create_task(self._carry_on(unit, voyage))
+        await voyage.settled.wait()
+        if voyage.error is not None:
+            raise voyage.error
+
+    async def _carry_on(self, unit: SyncUnit, voyage: _Voyage) -> None:
+        """One voyage, whatever becomes of it: what goes wrong while nobody waits is tried again later."""
+        try:
+            await self._operate(unit, voyage)
+        except UnitMissing:
+            pass  # whoever deleted the unit wants nothing more of it
+        except Exception as error:  # noqa: BLE001 - one unit's trouble must not end the others'
+            voyage.error = error
+            if voyage.settled.is_set():
+                _log.warning("the operation of %s stopped: %s", unit.id, type(error).__name__)
+                self._again(unit.id, _TRY_AGAIN)
+        finally:
+            voyage.settled.set()
+            self._under_way.pop(unit.id, None)
+
+    async def _operate(self, unit: SyncUnit, voyage: _Voyage) -> None:
+        state, operation = unit.status.operation_state, unit.operation
+        if operation is None:
+            return
+        if state is None:
+            state = self._syncer.begin(operation)
+            await self._record(unit.id, state, voyage)
+        if not state.phase.final:
+            room = self._rooms.open(unit.destination.cluster)
+            desk = room.open_desk()
+            if desk is None:
+                raise Unavailable(f"cluster {room.name}", room.refusal().reason)
+            state = await self._syncer.sync(self._journey(unit, desk, voyage), state)
+        if state.phase.final:
+            await self._close(unit.id, state)
+
+    def _journey(self, unit: SyncUnit, desk: Desk, voyage: _Voyage) -> Journey:
+        async def record(state: OperationState) -> None:
+            await self._record(unit.id, state, voyage)
+
+        async def planned(sight: Sight, plan: SyncPlan) -> None:
+            await self._note_plan(unit, sight, plan)
+
+        return Journey(
+            unit=unit,
+            desk=desk,
+            control=voyage.control,
+            record=record,
+            on_planned=planned,
+            on_outcomes=lambda outcomes: self._tell_steps(unit.id, outcomes),
+            on_vetoed=lambda reason: self._events.publish(
+                OperationVetoed(at=self._clock.now(), unit=unit.id, reason=reason)
+            ),
+        )
+
+    async def _note_plan(self, unit: SyncUnit, sight: Sight, plan: SyncPlan) -> None:
+        """Remember what is tried, before it is; what is only tried out does not count."""
+        now = self._clock.now()
+        self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
+        if plan.dry_run:
+            return
+        source = unit.operation.source if unit.operation else None
+        attempt = Attempt(
+            revision=sight.revision,
+            rendered=sight.rendered,
+            source=source_digest(unit.source if source is None else source),
+        )
+        await self._ledger.change(unit.id, lambda before: replace(before, attempted=attempt))
+
+    # -- recording ---------------------------------------------------------------------------------------
+
+    async def _record(self, unit_id: str, state: OperationState, voyage: _Voyage) -> None:
+        """Store how far an operation has come, and go no further until that is done."""
+        before = self._ledger.get(unit_id)
+        self._tell_state(unit_id, before.status.operation_state if before else None, state)
+        failures = 0
+        while True:
+            try:
+                await self._ledger.change(unit_id, lambda status: self._with_state(unit_id, status, state))
+                break
+            except Unavailable as error:
+                failures += 1
+                voyage.settled.set()
+                wait = pause(error, failures=failures, backoff=_RECORD_AGAIN, chance=draw())
+                await self._clock.sleep(wait)
+        if state.waiting_since is not None or state.retry_at is not None:
+            voyage.settled.set()
+
+    def _with_state(self, unit_id: str, status: UnitStatus, state: OperationState) -> UnitStatus:
+        """The status with this state; at the end, in one writing with the history that it makes."""
+        unit = self._ledger.get(unit_id)
+        was_open = status.operation_state is None or not status.operation_state.phase.final
+        history = history_after(unit, state) if unit and state.phase.final and was_open else status.history
+        return replace(status, operation_state=state, history=history)
+
+    async def _close(self, unit_id: str, state: OperationState) -> None:
+        unit = await self._ledger.ask(unit_id, None)
+        ended = state.finished_at or self._clock.now()
+        self._events.publish(
+            OperationEnded(
+                at=self._clock.now(),
+                unit=unit_id,
+                cluster=unit.destination.cluster,
+                phase=state.phase,
+                revision=state.revision,
+                dry_run=state.operation.dry_run,
+                seconds=(ended - state.started_at).total_seconds(),
+                message=state.message,
+            )
+        )
+        self._on_ended(unit, state)
+
+    # -- telling -----------------------------------------------------------------------------------------
+
+    def _tell_state(self, unit_id: str, before: OperationState | None, state: OperationState) -> None:
+        if not self._events or state.phase.final:
+            return
+        now = self._clock.now()
+        if state.retry_at is not None and (before is None or before.retry_at != state.retry_at):
+            self._events.publish(
+                OperationRetried(
+                    at=now,
+                    unit=unit_id,
+                    retries=state.retry_count,
+                    until=state.retry_at,
+                    message=state.message,
+                )
+            )
+        elif state.waiting_since is not None and (before is None or before.message != state.message):
+            self._events.publish(OperationWaits(at=now, unit=unit_id, message=state.message))
+
+    def _tell_steps(self, unit_id: str, outcomes: Iterable[Outcome]) -> None:
+        if not self._events:
+            return
+        for outcome in outcomes:
+            act = outcome.act
+            if isinstance(act, Rehearse) or not isinstance(act, Apply | CreateNamespace | Prune | RunHook):
+                continue
+            done = StepStatus.PRUNED if isinstance(act, Prune) else StepStatus.SYNCED
+            self._events.publish(
+                StepDone(
+                    at=outcome.at,
+                    unit=unit_id,
+                    key=act.key,
+                    phase=act.phase,
+                    status=StepStatus.SYNC_FAILED if outcome.problem else done,
+                    hook=isinstance(act, RunHook),
+                    message=outcome.problem or outcome.message,
+                )
+            )

@@ -1,0 +1,170 @@
+"""One operation of a unit, from wherever it was left to its end: look, plan, ask, operate, record."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.engine.control.desks import Desk
+from trimtab.engine.control.looking import Looker, Sight
+from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
+from trimtab.engine.sync.acts import Outcome
+from trimtab.engine.sync.apply import WriteSettings
+from trimtab.engine.sync.operate import Control, operate
+from trimtab.engine.sync.options import SyncOptions, sync_options
+from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
+from trimtab.engine.sync.steps import Step, SyncPlan
+from trimtab.engine.sync.sums import plan_digest
+from trimtab.engine.units import SyncUnit
+from trimtab.errors import TrimtabError, Unavailable
+from trimtab.resources.secrets import StandIns
+from trimtab.tasks import Clock
+
+#: may reorder or drop steps; an error it raises prevents the sync
+BeforeSync: TypeAlias = Callable[[SyncUnit, tuple[Step, ...]], tuple[Step, ...] | Awaitable[tuple[Step, ...]]]
+Record: TypeAlias = Callable[[OperationState], Awaitable[None]]
+
+
+class Vetoed(Exception):
+    """Somebody who is asked before syncs said no."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Journey(Struct, kw_only=True):
+    """One operation under way: whom to ask, and whom to tell."""
+
+    unit: SyncUnit
+    desk: Desk
+    control: Control
+    record: Record
+    #: told what the operation tries to reach, as soon as that is known
+    on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
+    on_outcomes: Callable[[Iterable[Outcome]], None]
+    on_vetoed: Callable[[str], None]
+
+
+class Syncer:
+    """Plans operations and carries them out."""
+
+    def __init__(
+        self,
+        looker: Looker,
+        *,
+        stand_ins: StandIns,
+        settings: WriteSettings,
+        timeout: timedelta | None,
+        clock: Clock,
+    ) -> None:
+        self._looker = looker
+        self._stand_ins = stand_ins
+        self._settings = settings
+        self._timeout = timeout
+        self._clock = clock
+        self.before_sync: list[BeforeSync] = []
+
+    def begin(self, operation: Operation) -> OperationState:
+        """The state of an operation that is about to begin."""
+        timed = replace(operation, timeout=operation.timeout or self._timeout)
+        return started(timed, operation.revision, self._clock.now())
+
+    async def plan(self, unit: SyncUnit, desk: Desk, state: OperationState) -> tuple[Sight, SyncPlan]:
+        """What an operation would do now."""
+        operation = state.operation
+        sight = await self._looker.look_at(unit, desk, operation.source, state.revision)
+        metadata = unit.policy.namespace_metadata
+        namespace = Namespace(
+            name=unit.destination.namespace,
+            labels=metadata.labels if metadata else {},
+            annotations=metadata.annotations if metadata else {},
+        )
+        request = SyncRequest(
+            unit=unit.id,
+            operation=operation,
+            revision=sight.revision,
+            started_at=state.started_at,
+            rows=sight.rows,
+            hooks=sight.wanted.hooks,
+            discovery=desk.discovery(),
+            stand_ins=self._stand_ins,
+            options=sync_options(unit.policy.options, SyncOptions()),
+            namespace=namespace,
+            budget=unit.policy.prune_budget,
+            complete=sight.wanted.complete,
+            earlier=state,
+        )
+        plan = plan_sync(request, desk.cache)
+        return sight, await self._asked(unit, plan)
+
+    async def _asked(self, unit: SyncUnit, plan: SyncPlan) -> SyncPlan:
+        """The plan as those who are asked before syncs leave it."""
+        steps = plan.steps
+        for ask in self.before_sync:
+            try:
+                answer = ask(unit, steps)
+                steps = tuple(await answer if inspect.isawaitable(answer) else answer)
+            except TrimtabError as error:
+                raise Vetoed(str(error)) from error
+        if steps == plan.steps:
+            return plan
+        digest = plan_digest(plan.unit, plan.revision, plan.render, steps, plan.refused)
+        return replace(plan, steps=steps, digest=digest)
+
+    async def sync(self, journey: Journey, state: OperationState) -> OperationState:
+        """Carry an operation on to its end; `Unavailable` means that it can be carried on later."""
+        try:
+            state, plan = await self._ready(journey, state)
+            return await self._operate(journey, state, plan)
+        except Unavailable:
+            raise
+        except Vetoed as veto:
+            journey.on_vetoed(veto.reason)
+            return await self._end(journey, state, OperationPhase.FAILED, veto.reason)
+        except TrimtabError as error:
+            return await self._end(journey, state, OperationPhase.ERROR, str(error))
+
+    async def _end(
+        self, journey: Journey, state: OperationState, phase: OperationPhase, message: str
+    ) -> OperationState:
+        """The end of an operation that could not even be planned."""
+        ended = replace(state, phase=phase, message=message, finished_at=self._clock.now(), retry_at=None)
+        await journey.record(ended)
+        return ended
+
+    async def _ready(self, journey: Journey, state: OperationState) -> tuple[OperationState, SyncPlan]:
+        sight, plan = await self.plan(journey.unit, journey.desk, state)
+        state = replace(state, revision=sight.revision)
+        await journey.on_planned(sight, plan)
+        await journey.record(state)
+        return state, plan
+
+    async def _operate(self, journey: Journey, state: OperationState, plan: SyncPlan) -> OperationState:
+        desk = journey.desk
+
+        async def replan(failed: OperationState) -> SyncPlan:
+            pinned = "" if failed.operation.retry.refresh else failed.revision
+            _, again = await self._ready(journey, replace(failed, revision=pinned))
+            return again
+
+        return await operate(
+            desk.cluster,
+            desk.cache,
+            plan,
+            state,
+            record=journey.record,
+            clock=self._clock,
+            discovery=desk.discovery(),
+            judge=desk.judge,
+            stand_ins=self._stand_ins,
+            settings=self._settings,
+            control=journey.control,
+            replan=replan,
+            told=journey.on_outcomes,
+        )

@@ -1,0 +1,352 @@
+"""Performs one act against a cluster, and says what came of it; deciding what to do is done elsewhere.
+
+On the usual way an object costs one request: a server-side apply that takes conflicting fields over, without
+reading first. What the server refuses becomes an outcome with its words; only bugs are raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, assert_never
+
+from msgspec import Struct
+
+from trimtab.engine.cache.records import Judge
+from trimtab.engine.health.values import HOOK_FINALIZERS
+from trimtab.engine.live import Live
+from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
+from trimtab.engine.sync.kinds import Kinds
+from trimtab.engine.sync.messages import told
+from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
+from trimtab.errors import Conflict, Missing, TrimtabError, Unavailable, UserError
+from trimtab.kube.cluster import Cluster, Deletion, FieldValidation, PatchType, Write, Written
+from trimtab.kube.discovery import Resource
+from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, NotFound
+from trimtab.kube.objects import KubeObject
+from trimtab.resources.manifests import Manifest
+from trimtab.tasks.clock import Clock
+
+_TRIES = 5
+#: what the server says when a webhook has effects that a dry-run cannot leave out
+_UNTRIABLE = "does not support dry run"
+#: kinds that are never deleted to be made anew: too much hangs on them
+_PRECIOUS = frozenset({"Namespace", "CustomResourceDefinition"})
+_SERVERS_OWN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+
+
+class WriteSettings(Struct, frozen=True, kw_only=True):
+    """How clusters are written to."""
+
+    #: in whose name fields are owned
+    manager: str = "trimtab"
+    #: how many writes of one operation are under way at once
+    concurrency: int = 32
+    #: how long an object that is deleted to be made anew may take to go
+    gone_within: timedelta = timedelta(minutes=5)
+    #: how long a kind that was just defined may be unknown to the server
+    served_within: timedelta = timedelta(seconds=10)
+
+
+class Performer:
+    """Performs the acts of one operation."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        kinds: Kinds,
+        clock: Clock,
+        judge: Judge,
+        settings: WriteSettings,
+        *,
+        exact: bool = False,
+        watched: bool = True,
+    ) -> None:
+        self._cluster, self._kinds, self._clock, self._judge = cluster, kinds, clock, judge
+        self._settings = settings
+        #: every write names the identity it expects
+        self._exact = exact
+        #: somebody waits for what was written, so its health is read from the server's answer
+        self._watched = watched
+
+    async def perform(self, act: Act) -> Outcome:
+        """Do it; what the server refuses is part of the outcome."""
+        try:
+            return await self._perform(act)
+        except Unavailable as error:
+            if isinstance(act, Look):
+                return Outcome(act=act, at=self._clock.now(), known=False)
+            return Outcome(act=act, at=self._clock.now(), problem=told(error))
+        except TrimtabError as error:
+            return Outcome(act=act, at=self._clock.now(), problem=told(error))
+
+    async def _perform(self, act: Act) -> Outcome:
+        match act:
+            case Apply() | CreateNamespace() | RunHook():
+                return self._wrote(act, *await self._write(act, dry_run=False))
+            case Rehearse(step=step):
+                return Outcome(act=act, at=self._clock.now(), message=await self._rehearse(step))
+            case Prune():
+                return Outcome(act=act, at=self._clock.now(), message=await self._prune(act))
+            case Clear(step=step, uid=uid, delete=delete):
+                await self._take_away(step, uid, delete=delete)
+            case Release(step=step, uid=uid):
+                await self._take_away(step, uid, delete=False)
+            case Discard(step=step, uid=uid):
+                await self._take_away(step, uid, delete=True)
+            case Look(step=step):
+                return await self._look(act, step)
+            case _:
+                assert_never(act)
+        return Outcome(act=act, at=self._clock.now())
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    async def _write(self, step: Apply | CreateNamespace | RunHook, *, dry_run: bool) -> tuple[Written, str]:
+        validation = FieldValidation.STRICT
+        if not isinstance(step, CreateNamespace) and not step.validate:
+            validation = FieldValidation.IGNORE
+        write = Write(manager=self._settings.manager, dry_run=dry_run, validation=validation)
+        match step:
+            case CreateNamespace():
+                return await self._apply(step, _namespace(step), write), "namespace applied"
+            case RunHook():
+                return await self._apply(step, _hook(step), write), "hook created"
+            case Apply(mode=WriteMode.SERVER_SIDE):
+                return await self._apply_object(step, write)
+            case Apply(mode=WriteMode.CREATE):
+                return await self._create(step, step.body.manifest, write), "created"
+            case Apply(mode=WriteMode.REPLACE):
+                return await self._replace(step, write)
+            case _:
+                raise AssertionError(f"no way to write {step.key}")
+
+    async def _rehearse(self, step: Apply | CreateNamespace | RunHook) -> str:
+        try:
+            await self._write(step, dry_run=True)
+        except UserError as error:
+            if _UNTRIABLE not in error.reason:
+                raise
+            return "not tried: an admission webhook does not take part"
+        return "accepted"
+
+    async def _apply_object(self, step: Apply, write: Write) -> tuple[Written, str]:
+        try:
+            written = await self._apply(step, self._body(step), write)
+        except (InvalidObject, Conflict):
+            if not self._is_forced(step, write):
+                raise
+            return await self._recreate(step, write)
+        return written, "configured" if step.expected.uid else "created"
+
+    async def _apply(self, step: Step, body: Mapping[str, Any], write: Write) -> Written:
+        resource = self._resource(step)
+
+        async def once() -> Written:
+            key = step.key
+            return await self._cluster.apply(
+                resource, key.name, body, namespace=key.namespace, force=True, write=write
+            )
+
+        if not self._kinds.is_new(step.api_version, step.key.kind):
+            return await once()
+        return await self._until_served(once)
+
+    async def _until_served(self, once: Callable[[], Awaitable[Written]]) -> Written:
+        """A kind that was just defined is served a moment later than the server says so."""
+        pause, left = 0.1, self._settings.served_within.total_seconds()
+        while left > 0:
+            try:
+                return await once()
+            except NotFound:
+                await self._clock.sleep(pause)
+                left, pause = left - pause, pause * 2
+        return await once()
+
+    def _body(self, step: Apply) -> Mapping[str, Any]:
+        """The manifest; with the identity it must have where the plan is to be kept to exactly."""
+        manifest = step.body.manifest
+        if not self._exact or not step.expected.uid:
+            return manifest
+        return {**manifest, "metadata": {**manifest["metadata"], "uid": step.expected.uid}}
+
+    async def _create(self, step: Step, body: Mapping[str, Any], write: Write) -> Written:
+        return await self._cluster.create(
+            self._resource(step), body, namespace=step.key.namespace, write=write
+        )
+
+    async def _replace(self, step: Apply, write: Write) -> tuple[Written, str]:
+        """Write the whole object in place of the one that is there."""
+        for _ in range(_TRIES):
+            found = await self._get(step)
+            if found is None:
+                return await self._create(step, step.body.manifest, write), "created"
+            if self._is_forced(step, write):
+                return await self._recreate(step, write)
+            body = _with_version(step.body.manifest, found.metadata.resource_version)
+            try:
+                return await self._update(step, body, write), "replaced"
+            except ChangedMeanwhile:
+                continue
+        raise Conflict(str(step.key), "it changes faster than it can be replaced", "Try again later.")
+
+    async def _update(self, step: Step, body: Mapping[str, Any], write: Write) -> Written:
+        key = step.key
+        return await self._cluster.update(
+            self._resource(step), key.name, body, namespace=key.namespace, write=write
+        )
+
+    def _is_forced(self, step: Apply, write: Write) -> bool:
+        return step.force and not write.dry_run and step.key.kind not in _PRECIOUS
+
+    async def _recreate(self, step: Apply, write: Write) -> tuple[Written, str]:
+        """Delete and make anew; if the new one is refused, the old one is put back."""
+        old = await self._get(step)
+        if old is not None:
+            await self._delete(step, Deletion(uid=old.metadata.uid))
+            await self._until_gone(step, old.metadata.uid)
+        try:
+            return await self._apply(step, step.body.manifest, write), "deleted and created"
+        except TrimtabError:
+            if old is not None:
+                await self._create(step, _as_new(old.manifest()), write)
+            raise
+
+    async def _until_gone(self, step: Step, uid: str) -> None:
+        pause, left = 0.1, self._settings.gone_within.total_seconds()
+        while left > 0:
+            found = await self._get(step)
+            if found is None or found.metadata.uid != uid:
+                return
+            await self._clock.sleep(pause)
+            left, pause = left - pause, min(pause * 2, 1.0)
+        raise Unavailable(str(step.key), "it does not go away", "See which finalizers it has.")
+
+    # -- deleting ----------------------------------------------------------------------------------------
+
+    async def _prune(self, step: Prune) -> str:
+        how = Deletion(propagation=step.propagation, uid=step.expected.uid)
+        return "pruned" if await self._delete(step, how) else "pruned (it was gone already)"
+
+    async def _delete(self, step: Step, how: Deletion) -> bool:
+        """Whether there was something to delete."""
+        try:
+            await self._cluster.delete(
+                self._resource(step), step.key.name, namespace=step.key.namespace, how=how
+            )
+        except NotFound:
+            return False
+        return True
+
+    async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
+        """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""
+        await self._release(step, uid)
+        if not delete:
+            return
+        try:
+            await self._delete(step, Deletion(propagation=step.propagation, uid=uid))
+        except ChangedMeanwhile:
+            # Another object has taken the name: the one that was to go is gone.
+            return
+
+    async def _release(self, step: RunHook, uid: str) -> None:
+        for _ in range(_TRIES):
+            found = await self._get(step)
+            kept = tuple(found.metadata.finalizers or ()) if found else ()
+            rest = [each for each in kept if each not in HOOK_FINALIZERS]
+            if found is None or found.metadata.uid != uid or len(rest) == len(kept):
+                return
+            version = found.metadata.resource_version
+            body = {"metadata": {"finalizers": rest or None, "resourceVersion": version}}
+            try:
+                await self._patch(step, body)
+            except ChangedMeanwhile:
+                continue
+            except Missing:
+                pass
+            return
+        raise Conflict(str(step.key), "its finalizer could not be removed: it changes all the time")
+
+    async def _patch(self, step: Step, body: Mapping[str, Any]) -> None:
+        await self._cluster.patch(
+            self._resource(step),
+            step.key.name,
+            body,
+            how=PatchType.MERGE,
+            namespace=step.key.namespace,
+            write=Write(manager=self._settings.manager),
+        )
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    async def _look(self, act: Look, step: Step) -> Outcome:
+        found = await self._get(step)
+        seen = self._live(found, step) if found else None
+        return Outcome(act=act, at=self._clock.now(), seen=seen)
+
+    async def _get(self, step: Step) -> KubeObject | None:
+        try:
+            return await self._cluster.get(self._resource(step), step.key.name, namespace=step.key.namespace)
+        except NotFound:
+            return None
+
+    def _resource(self, step: Step) -> Resource:
+        found = self._kinds.resource(step.api_version, step.key.kind)
+        if found is None:
+            problem = self._kinds.problem(step.api_version, step.key.kind)
+            raise Missing(str(step.key), problem)
+        return found
+
+    def _wrote(self, act: Apply | CreateNamespace | RunHook, written: Written, message: str) -> Outcome:
+        metadata = written.object.metadata
+        return Outcome(
+            act=act,
+            at=self._clock.now(),
+            message="; ".join((message, *(f"warning: {each}" for each in written.warnings))),
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+            seen=self._live(written.object, act) if self._watched else None,
+        )
+
+    def _live(self, found: KubeObject, step: Step) -> Live:
+        metadata = found.metadata
+        return Live(
+            key=found.key,
+            api_version=found.api_version,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+            created=metadata.creation_timestamp or "",
+            deleting=metadata.deletion_timestamp is not None,
+            finalizers=metadata.finalizers or (),
+            health=self._judge(found, self._resource(step)),
+        )
+
+
+def _namespace(step: CreateNamespace) -> Manifest:
+    told_of = {
+        field: dict(words)
+        for field, words in (("labels", step.labels), ("annotations", step.annotations))
+        if words
+    }
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": step.key.name, **told_of}}
+
+
+def _hook(step: RunHook) -> Manifest:
+    """The hook's object under its own name, held until its outcome has been read."""
+    manifest = step.body.manifest
+    metadata = {key: value for key, value in manifest["metadata"].items() if key != "generateName"}
+    finalizers = [*(metadata.get("finalizers") or ()), step.finalizer]
+    named = {**metadata, "name": step.key.name, "finalizers": list(dict.fromkeys(finalizers))}
+    if step.key.namespace:
+        named["namespace"] = step.key.namespace
+    return {**manifest, "metadata": named}
+
+
+def _with_version(manifest: Manifest, version: str) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
+
+
+def _as_new(manifest: Manifest) -> Manifest:
+    """An object as it can be created again."""
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _SERVERS_OWN}
+    return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": metadata}

@@ -1,0 +1,118 @@
+"""Which live objects a sync may delete: the deletion law. Pure.
+
+Only objects that are provably ours, that a complete render no longer holds, and that nobody asked to keep.
+More of them at once than the budget allows wait until somebody agrees, and so does every object whose
+deletion takes along what the plan does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.engine.live import LiveView
+from trimtab.engine.operations import Operation, SyncPhase
+from trimtab.engine.rows import Row
+from trimtab.engine.sync.hooks import Role, role_of
+from trimtab.engine.sync.options import Consent, SyncOptions, object_options, prune_consent, wave_of
+from trimtab.engine.sync.steps import Expected, Prune
+from trimtab.engine.sync.sums import content_name
+from trimtab.resources import manifests
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.secrets import StandIns
+
+REQUIRES_PRUNING = "ignored (requires pruning)"
+NO_PRUNE = "ignored (no prune)"
+INCOMPLETE = "ignored (what Git wants is not known completely)"
+REFUSED = "ignored (another object was refused)"
+UNREAD = "ignored (whether it may be pruned could not be read from it)"
+
+
+CONSENT = "it is deleted only with somebody's consent"
+#: what goes along with an object of these kinds, whoever made it
+TAKES_ALONG = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind is deleted with it",
+    ("", "Namespace"): "everything in it is deleted with it",
+}
+
+
+class PruneBudget(Struct, frozen=True, kw_only=True):
+    """How much one sync may delete without asking: it asks for more than `share` and more than `count`."""
+
+    share: float = 0.5
+    count: int = 10
+
+    def exceeded(self, pruned: int, owned: int) -> bool:
+        """Whether so many of the unit's objects are too many."""
+        return pruned > self.count and pruned > self.share * owned
+
+
+def prunes(
+    extra: Sequence[Row],
+    *,
+    owned: int,
+    operation: Operation,
+    options: SyncOptions,
+    budget: PruneBudget,
+    kept: str,
+    live: LiveView,
+    stand_ins: StandIns,
+) -> tuple[Prune, ...]:
+    """A step for every object of ours that Git no longer asks for, also for those that are kept.
+
+    `kept` is why none of them may go, if so.
+    """
+    pruning = _Pruning(operation, options, kept)
+    found = [step for row in extra if (step := pruning.step(row, live, stand_ins)) is not None]
+    going = [step for step in found if not step.skip]
+    if not budget.exceeded(len(going), owned):
+        return tuple(found)
+    why = f"{len(going)} of {owned} objects would be deleted, more than the budget allows"
+    return tuple(step if step.skip else replace(step, hold=step.hold or why) for step in found)
+
+
+class _Pruning:
+    """What one operation says about deleting."""
+
+    def __init__(self, operation: Operation, options: SyncOptions, kept: str) -> None:
+        self._operation = operation
+        self._options = options
+        self._kept = kept
+
+    def step(self, row: Row, live: LiveView, stand_ins: StandIns) -> Prune | None:
+        """What happens to one object; None for hooks and for what is not ours."""
+        found = row.live
+        if found is None or not row.ours or row.claimed_by is not None:
+            return None
+        kept = live.manifest(row.key)
+        told = manifests.annotations(kept) if kept else {}
+        if role_of(told) is not Role.RESOURCE:
+            return None
+        own = object_options(told)
+        consent = prune_consent(own, self._options)
+        return Prune(
+            key=row.key,
+            phase=SyncPhase.SYNC,
+            wave=wave_of(told),
+            why="no longer in Git",
+            api_version=found.api_version,
+            expected=Expected(uid=found.uid, digest=content_name(row.key, found.digest, stand_ins)),
+            propagation=self._options.propagation,
+            last=own.prune_last,
+            hold=_hold(row.key, consent),
+            skip=self._skip(consent, known=kept is not None),
+        )
+
+    def _skip(self, consent: Consent, *, known: bool) -> str:
+        if not self._operation.prune:
+            return REQUIRES_PRUNING
+        if self._kept or not known:
+            return self._kept or UNREAD
+        return NO_PRUNE if consent is Consent.NO else ""
+
+
+def _hold(key: ResourceKey, consent: Consent) -> str:
+    """Why it waits for somebody's consent; empty if it need not."""
+    return CONSENT if consent is Consent.CONFIRM else TAKES_ALONG.get((key.group, key.kind), "")

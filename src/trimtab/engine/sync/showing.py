@@ -1,0 +1,130 @@
+"""Plans for people and programs: as a table, as JSON, and what moved between two of them. Pure.
+
+No values of objects are shown, only digests that name them, keyed for Secrets: a printed plan can be stored
+and sent around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from trimtab.engine.sync.steps import (
+    Apply,
+    CreateNamespace,
+    Prune,
+    Refuse,
+    RunHook,
+    Step,
+    SyncPlan,
+    WriteMode,
+)
+
+_HEADINGS = ("PHASE", "WAVE", "ACTION", "OBJECT", "WHY")
+_ACTIONS = {WriteMode.SERVER_SIDE: "apply", WriteMode.REPLACE: "replace", WriteMode.CREATE: "create"}
+
+
+def action(step: Step) -> str:
+    """What a step does, in a word or two."""
+    match step:
+        case Apply():
+            return _ACTIONS[step.mode] + (" (force)" if step.force else "")
+        case CreateNamespace():
+            return "create namespace" if not step.expected.uid else "label namespace"
+        case RunHook():
+            return "run hook"
+        case Prune():
+            return "keep" if step.skip else "prune"
+        case Refuse():
+            return "refuse"
+
+
+def plan_table(plan: SyncPlan) -> str:
+    """The plan as a table, one line per step, with what it waits for and what is refused below."""
+    rows = [_HEADINGS, *(_row(step) for step in plan.steps)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+    title = f"plan {plan.digest[:12]} of {plan.unit} at {plan.revision or 'no revision'}"
+    ending = [*(f"refused: {each}" for each in plan.refused), *_held(plan.steps)]
+    if not plan.steps:
+        lines = ["nothing to do"]
+    return "\n".join([title, *(line.rstrip() for line in lines), *ending]) + "\n"
+
+
+def _row(step: Step) -> tuple[str, str, str, str, str]:
+    why = step.skip if isinstance(step, Prune) and step.skip else step.why
+    return (step.phase.value, str(step.wave), action(step), str(step.key), why)
+
+
+def _held(steps: Iterable[Step]) -> Iterable[str]:
+    held = [step for step in steps if isinstance(step, Prune) and step.hold and not step.skip]
+    reasons = dict.fromkeys(step.hold for step in held)
+    return [f"waits for consent to {len(held)} deletions: {reason}" for reason in reasons]
+
+
+def plan_json(plan: SyncPlan) -> dict[str, Any]:
+    """The plan as JSON; it holds no manifests."""
+    shown = {
+        "digest": plan.digest,
+        "unit": plan.unit,
+        "revision": plan.revision,
+        "render": plan.render,
+        "dryRun": plan.dry_run,
+        "rehearse": plan.rehearse,
+        "steps": [_step_json(step) for step in plan.steps],
+        "refused": [
+            {"object": str(each.key), "reason": each.reason, "remedy": each.remedy} for each in plan.refused
+        ],
+    }
+    built: dict[str, Any] = msgspec.to_builtins(shown)
+    return built
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    key = step.key
+    common = {
+        "action": action(step),
+        "object": {"group": key.group, "kind": key.kind, "namespace": key.namespace, "name": key.name},
+        "apiVersion": step.api_version,
+        "phase": step.phase,
+        "wave": step.wave,
+        "why": step.why,
+        "expected": {"uid": step.expected.uid, "digest": step.expected.digest},
+    }
+    match step:
+        case Apply():
+            return {**common, "content": step.content, "force": step.force, "validate": step.validate}
+        case RunHook():
+            return {**common, "content": step.content, "deletePolicies": step.policies}
+        case Prune():
+            return {**common, "propagation": step.propagation, "hold": step.hold, "skip": step.skip}
+        case CreateNamespace():
+            return {**common, "labels": dict(step.labels), "annotations": dict(step.annotations)}
+        case Refuse():
+            return {**common, "remedy": step.remedy}
+
+
+def moved_between(agreed: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is no longer as in a plan that was printed before: revision, render, and each object's state."""
+    told = [f"the {word} is another one" for word in ("revision", "render") if agreed[word] != now[word]]
+    before, after = _by_place(agreed), _by_place(now)
+    told += [f"{place} is no longer part of the plan" for place in before.keys() - after.keys()]
+    told += [f"{place} is a new part of the plan" for place in after.keys() - before.keys()]
+    for place in before.keys() & after.keys():
+        told += [
+            f"{place}: its {word} is another one"
+            for word in ("action", "wave", "expected", "content")
+            if before[place].get(word) != after[place].get(word)
+        ]
+    return tuple(sorted(told))
+
+
+def _by_place(shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {_place(step): step for step in shown["steps"]}
+
+
+def _place(step: Mapping[str, Any]) -> str:
+    named = step["object"]
+    return f"{named['kind']} {named['namespace']}/{named['name']} in {step['phase']}"

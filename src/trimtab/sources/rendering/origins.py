@@ -1,0 +1,46 @@
+"""Where a tree comes from, as a value that travels to a worker process, which opens it there."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TypeAlias, assert_never
+
+from msgspec import Struct
+
+from trimtab.sources.folders import FolderTree
+from trimtab.sources.repositories.gittree import tree_of
+from trimtab.sources.repositories.revisions import Revision
+from trimtab.sources.trees import Tree
+
+
+class FolderOrigin(Struct, frozen=True, kw_only=True, tag="folder"):
+    """A plain folder as it is when it is looked at."""
+
+    path: str
+
+
+class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
+    """A revision of a repository; whoever has one may read it."""
+
+    revision: Revision
+
+
+Origin: TypeAlias = FolderOrigin | RevisionOrigin
+
+
+def opened(origin: Origin) -> Tree:
+    """The tree, for as long as one answer takes: a folder may be another one the next time."""
+    match origin:
+        case FolderOrigin(path=path):
+            return FolderTree(Path(path))
+        case RevisionOrigin(revision=revision):
+            return _revision(revision)
+        case _:
+            assert_never(origin)
+
+
+@functools.lru_cache(maxsize=8)
+def _revision(revision: Revision) -> Tree:
+    """The last few stay open, for one revision usually serves many renders."""
+    return tree_of(revision)

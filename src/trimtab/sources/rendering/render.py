@@ -1,0 +1,277 @@
+"""Renders sources: asks worker processes, runs the programs they call for, never twice for the same thing.
+
+The loop here only moves values. What is rendered follows from the trees, the spec, the tool and the cluster's
+capabilities alone, so an answer that is known is given again as long as those say the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from msgspec import Struct, structs
+
+from trimtab.errors import RenderFailed, Unavailable
+from trimtab.programs import (
+    Finished,
+    Launches,
+    Limits,
+    Program,
+    ProgramStopped,
+    Walls,
+    find,
+    limits_of,
+    run,
+    walls,
+)
+from trimtab.programs.handover import Namespaces
+from trimtab.settings import ProgramsSettings, RenderingSettings
+from trimtab.sources.rendering import sandbox, work
+from trimtab.sources.rendering.cleaning import cleaned
+from trimtab.sources.rendering.jobs import Bounds, Job, ProgramName
+from trimtab.sources.rendering.looking import MAIN
+from trimtab.sources.rendering.origins import Origin
+from trimtab.sources.rendering.rendered import Rendered
+from trimtab.sources.rendering.sandbox import PrivateFolders
+from trimtab.sources.rendering.specs import Capabilities, SourceSpec
+from trimtab.sources.rendering.store import key_in
+from trimtab.tasks import PoolPolicy, WorkerProcesses
+
+_ENCODER = msgspec.msgpack.Encoder()
+_PREPARED: msgspec.msgpack.Decoder[work.Prepared] = msgspec.msgpack.Decoder(work.Prepared)
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One source to render, at one revision."""
+
+    #: the app; a release is called like it unless the spec says otherwise
+    name: str
+    #: where its objects go
+    namespace: str
+    spec: SourceSpec
+    tree: Origin
+    #: the trees of sources with a `ref`, which values files may come from
+    refs: Mapping[str, Origin] = {}
+    capabilities: Capabilities = Capabilities()
+
+
+class Renderer:
+    """Renders requests; enter it to use it, leave it to end its workers and remove its folders."""
+
+    def __init__(
+        self,
+        settings: RenderingSettings,
+        programs: ProgramsSettings,
+        *,
+        path: str,
+        namespaces: Namespaces = "auto",
+    ) -> None:
+        """`path` is where helm and kustomize are looked for first."""
+        self._namespaces = namespaces
+        self._settings = settings
+        self._programs = programs
+        self._path = path
+        self._keeping = work.Keeping(
+            folder=str(Path(settings.cache).expanduser()),
+            key=key_in(Path(settings.key).expanduser()),
+            budget=settings.cache_size,
+        )
+        self._folders = PrivateFolders(sandbox.folder_for(settings))
+        self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency))
+        self._turns = asyncio.Semaphore(settings.concurrency)
+        self._found: dict[str, Program] = {}
+        self._under_way: dict[bytes, asyncio.Event] = {}
+        self._launches = Launches()
+        self._possible: Walls | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self._folders.open)
+        self._stack.push_async_callback(asyncio.to_thread, self._folders.close)
+        await self._stack.enter_async_context(self._pool)
+        await self._stack.enter_async_context(self._launches)
+        self._possible = await self.walls() if self._settings.required_walls else None
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def render(self, request: Request) -> Rendered:
+        """The manifests; a render that fails is an error that says what to edit, never an empty result."""
+        async with self._alone(request):
+            answer = await self._answer(request)
+        if answer.failure is not None:
+            raise work.error_of(answer.failure)
+        if answer.rendered is None:
+            raise RenderFailed(request.name, "the render has no result", "Remove the render cache")
+        return answer.rendered
+
+    async def keys(self, requests: Sequence[Request]) -> tuple[str, ...]:
+        """For each request the key of its answer if that is known, else an empty text; renders nothing."""
+        payload = _ENCODER.encode([self._task(request) for request in requests])
+        told = await self._pool.run(work.known_keys, payload, deadline=self._programs.wall)
+        return msgspec.msgpack.decode(told, type=tuple[str, ...])
+
+    async def changed(self, old: Origin, new: Origin) -> tuple[str, ...]:
+        """The paths that differ between two trees; `affected.Readers` knows whom they concern."""
+        payload = _ENCODER.encode((old, new))
+        told = await self._pool.run(work.changed_paths, payload, deadline=self._programs.wall)
+        return msgspec.msgpack.decode(told, type=tuple[str, ...])
+
+    async def walls(self) -> Walls:
+        """Which walls stand around programs on this machine."""
+        return await walls(namespaces=self._namespaces)
+
+    @asynccontextmanager
+    async def _alone(self, request: Request) -> AsyncIterator[None]:
+        """One render at a time of the same thing; who had to wait finds the answer in the store."""
+        name = _ENCODER.encode(request)
+        while name in self._under_way:
+            await self._under_way[name].wait()
+        ended = self._under_way[name] = asyncio.Event()
+        try:
+            async with self._turns:
+                yield
+        finally:
+            del self._under_way[name]
+            ended.set()
+
+    async def _answer(self, request: Request) -> work.Answer:
+        prepared: work.Prepared = work.Wanted(program="helm")
+        async with self._folder() as folder:
+            while isinstance(prepared, work.Wanted):
+                prepared = await self._prepared(request, folder)
+                if isinstance(prepared, work.Wanted):
+                    await self._find(prepared.program)
+            if isinstance(prepared, work.Answer):
+                return prepared
+            return await self._finished(request, prepared, folder)
+
+    async def _prepared(self, request: Request, folder: Path) -> work.Prepared:
+        preparation = work.Preparation(task=self._task(request), folder=str(folder))
+        told = await self._pool.run(work.prepare, _ENCODER.encode(preparation), deadline=self._programs.wall)
+        return _PREPARED.decode(told)
+
+    async def _finished(self, request: Request, started: work.Started, folder: Path) -> work.Answer:
+        finished = await self._run_all(request, started, folder)
+        said = work.Said(
+            task=self._task(request),
+            started=started,
+            folder=str(folder),
+            code=finished.code,
+            stdout=finished.stdout,
+            stderr=finished.stderr,
+        )
+        told = await self._pool.run(work.finish, _ENCODER.encode(said), deadline=self._programs.wall)
+        return msgspec.msgpack.decode(told, type=work.Answer)
+
+    async def _run_all(self, request: Request, started: work.Started, folder: Path) -> Finished:
+        """Fetch what has to be fetched, then render; only fetching may reach the network."""
+        for arguments in started.fetches:
+            fetched = await self._run(request, started, folder, arguments, network=True)
+            if fetched.code != 0:
+                return fetched
+        return await self._run(request, started, folder, started.arguments, network=started.network)
+
+    async def _run(
+        self,
+        request: Request,
+        started: work.Started,
+        folder: Path,
+        arguments: tuple[str, ...],
+        *,
+        network: bool,
+    ) -> Finished:
+        program = self._found[started.program]
+        if self._possible is not None:
+            self._check_walls(request, self._possible, network=network)
+        try:
+            finished = await run(
+                (*program.command, *arguments),
+                limits=self._limits(network=network),
+                environment=_environment(folder, self._path if network else ""),
+                cwd=folder,
+                view=None if network else folder,
+                launches=self._launches,
+                namespaces=self._namespaces,
+            )
+        except ProgramStopped as stopped:
+            words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))
+            reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
+            raise RenderFailed(request.name, reason, stopped.remedy) from stopped
+        self._check_walls(request, finished.walls, network=network)
+        return finished
+
+    def _check_walls(self, request: Request, stood: Walls, *, network: bool) -> None:
+        """Return if every wall stands that the operator insists on; with the network come its files."""
+        excused = {"network", "files"} if network else set()
+        missing = [
+            wall
+            for wall in self._settings.required_walls
+            if wall not in excused and not getattr(stood, wall, False)
+        ]
+        if missing:
+            reason = f"programs are not held by the wall {missing[0]!r}, which is required here"
+            raise Unavailable(request.name, reason, "Allow user namespaces, or require less")
+
+    def _limits(self, *, network: bool) -> Limits:
+        limits = limits_of(self._programs, network=network)
+        return structs.replace(limits, file_size=limits.file_size or self._settings.source_size)
+
+    @asynccontextmanager
+    async def _folder(self) -> AsyncIterator[Path]:
+        """A place for a private folder, which is gone afterwards."""
+        folder = self._folders.next()
+        try:
+            yield folder
+        finally:
+            if folder.exists():
+                await asyncio.to_thread(sandbox.remove, folder)
+
+    async def _find(self, name: ProgramName) -> None:
+        if name not in self._found:
+            self._found[name] = await find(name, path=self._path, settings=self._programs)
+
+    def _task(self, request: Request) -> work.Task:
+        job = Job(
+            name=request.name,
+            namespace=request.namespace,
+            spec=request.spec,
+            capabilities=request.capabilities,
+            bounds=Bounds(files=self._settings.source_files, bytes=self._settings.source_size),
+            remotes=self._settings.remotes,
+            programs={name: _dotted(program) for name, program in self._found.items()},
+        )
+        return work.Task(job=job, trees={MAIN: request.tree, **request.refs}, keeping=self._keeping)
+
+
+def _dotted(program: Program) -> str:
+    return ".".join(map(str, program.version or ()))
+
+
+def _environment(folder: Path, path: str) -> dict[str, str]:
+    """All that a program is told: a home of its own, no plugins, and no way out unless it may use one."""
+    home = str(folder / sandbox.HOME)
+    nowhere = {} if path else dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+    return {
+        "HOME": home,
+        "TMPDIR": str(folder),
+        "PATH": path,
+        "HELM_CACHE_HOME": f"{home}/cache",
+        "HELM_CONFIG_HOME": f"{home}/config",
+        "HELM_DATA_HOME": f"{home}/data",
+        "HELM_NO_PLUGINS": "1",
+        **_QUICK,
+        **nowhere,
+    }
+
+
+#: one render is one thread's work, and its garbage is cheaper thrown away with the process than collected
+_QUICK = {"GOMAXPROCS": "1", "GOGC": "400"}

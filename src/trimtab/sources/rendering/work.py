@@ -1,0 +1,316 @@
+"""What worker processes do for the renderer: look up, gather, copy, parse and keep. Bytes in, bytes out.
+
+A render is at most two jobs with a program between them: `prepare` answers with what is known already, or
+with the program to run, and `finish` makes manifests of what the program said.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused, TrimtabError, Unavailable
+from trimtab.resources import manifests
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Found, found_in
+from trimtab.resources.yaml import Document, documents
+from trimtab.sources.rendering import identity
+from trimtab.sources.rendering.affected import changed
+from trimtab.sources.rendering.cleaning import cleaned
+from trimtab.sources.rendering.detection import tool_for
+from trimtab.sources.rendering.generators import GENERATORS
+from trimtab.sources.rendering.identity import Record, Trace
+from trimtab.sources.rendering.jobs import Call, Job, ProgramName, Ready
+from trimtab.sources.rendering.looking import Trees
+from trimtab.sources.rendering.origins import Origin, opened
+from trimtab.sources.rendering.paths import joined, shown
+from trimtab.sources.rendering.rendered import Made, Rendered, Tool
+from trimtab.sources.rendering.sandbox import fill
+from trimtab.sources.rendering.sealing import Seal
+from trimtab.sources.rendering.store import RenderStore
+from trimtab.sources.trees import EntryKind, Tree
+
+
+class Keeping(Struct, frozen=True, kw_only=True):
+    """Where renders are kept, and under which key."""
+
+    folder: str
+    key: bytes
+    budget: int
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """One render as a worker is told of it."""
+
+    job: Job
+    trees: Mapping[str, Origin]
+    keeping: Keeping
+
+
+class Preparation(Struct, frozen=True, kw_only=True):
+    """A render to begin, and the private folder that a program would get."""
+
+    task: Task
+    folder: str
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """A render that cannot succeed until somebody edits what it read."""
+
+    error: str
+    subject: str
+    reason: str
+    remedy: str
+
+
+class Answer(Struct, frozen=True, kw_only=True, tag="answer"):
+    """What a render amounts to."""
+
+    rendered: Rendered | None = None
+    failure: Failure | None = None
+
+
+class Wanted(Struct, frozen=True, kw_only=True, tag="wanted"):
+    """A program whose version has to be known first."""
+
+    program: ProgramName
+
+
+class Started(Struct, frozen=True, kw_only=True, tag="started"):
+    """A program to run in the folder that was filled."""
+
+    program: ProgramName
+    arguments: tuple[str, ...]
+    network: bool
+    fetches: tuple[tuple[str, ...], ...]
+    volatile: bool
+    secrets: tuple[str, ...]
+    warnings: tuple[str, ...]
+    trace: Trace
+
+
+Prepared: TypeAlias = Answer | Wanted | Started
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What a program said, and what it was run for."""
+
+    task: Task
+    started: Started
+    folder: str
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+_ERRORS: Final[Mapping[str, type[TrimtabError]]] = {
+    each.__name__: each for each in (InvalidSpec, RenderFailed, SourceRefused, Missing)
+}
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def prepare(payload: bytes) -> bytes:
+    """The answer that is known or needs no program; or the program that has to be run."""
+    preparation = msgspec.msgpack.decode(payload, type=Preparation)
+    task = preparation.task
+    store, trees = _store(task.keeping), _trees(task)
+    name = identity.question(task.job, store.seal)
+    record = _record(store, name)
+    known = identity.known_answer(record, task.job, trees, store.seal)
+    content = None if known is None else store.get("results", known.key)
+    if content is not None:
+        return content
+    return _ENCODER.encode(_gathered(task, trees, store, Path(preparation.folder)))
+
+
+def finish(payload: bytes) -> bytes:
+    """The answer that a program's words amount to."""
+    said = msgspec.msgpack.decode(payload, type=Said)
+    store = _store(said.task.keeping)
+    trace = said.started.trace
+    try:
+        _check_end(said)
+        found = _documents(said)
+        answer = Answer(rendered=_rendered(found, trace, said.started.warnings, store.seal))
+    except tuple(_ERRORS.values()) as error:
+        answer = Answer(failure=_failure(error))
+    content = _ENCODER.encode(answer)
+    if not said.started.volatile:  # then what was fetched is not named by the key
+        _keep(store, identity.question(said.task.job, store.seal), trace, content)
+    return content
+
+
+def known_keys(payload: bytes) -> bytes:
+    """For each task the key of the answer that is known, or an empty text."""
+    tasks = msgspec.msgpack.decode(payload, type=tuple[Task, ...])
+    trees = {origin: opened(origin) for origin in {each for task in tasks for each in task.trees.values()}}
+    return _ENCODER.encode([_known_key(task, trees) for task in tasks])
+
+
+def changed_paths(payload: bytes) -> bytes:
+    """What differs between two trees."""
+    old, new = msgspec.msgpack.decode(payload, type=tuple[Origin, Origin])
+    return _ENCODER.encode(list(changed(opened(old), opened(new))))
+
+
+def _known_key(task: Task, opened_trees: Mapping[Origin, Tree]) -> str:
+    store = _store(task.keeping)
+    record = _record(store, identity.question(task.job, store.seal))
+    trees = {name: opened_trees[origin] for name, origin in task.trees.items()}
+    known = identity.known_answer(record, task.job, trees, store.seal)
+    return known.key if known else ""
+
+
+@functools.lru_cache(maxsize=2)
+def _store(keeping: Keeping) -> RenderStore:
+    return RenderStore(Path(keeping.folder), keeping.key, keeping.budget)
+
+
+def _trees(task: Task) -> dict[str, Tree]:
+    return {name: opened(origin) for name, origin in task.trees.items()}
+
+
+def _record(store: RenderStore, name: str) -> Record:
+    content = store.get("records", name)
+    return Record() if content is None else msgspec.msgpack.decode(content, type=Record)
+
+
+def _keep(store: RenderStore, name: str, trace: Trace, content: bytes) -> None:
+    """The result first, so that no record speaks of one that never was.
+
+    A disk that is full costs another render the next time; it must not cost this one.
+    """
+    with suppress(Unavailable):
+        store.put("results", trace.key, content)
+        record = identity.remembered(_record(store, name), trace)
+        store.put("records", name, _ENCODER.encode(record))
+
+
+def _gathered(task: Task, trees: Mapping[str, Tree], store: RenderStore, folder: Path) -> Prepared:
+    """Gather what the render needs; a render that cannot succeed is remembered like one that did."""
+    job = task.job
+    watched = Trees(trees, job.subject)
+    tool = Tool.DIRECTORY
+    try:
+        path = _folder(job, watched)
+        tool = tool_for(job.spec, watched.main, path)
+        if tool is not Tool.DIRECTORY and tool.value not in job.programs:
+            return Wanted(program="helm" if tool is Tool.HELM else "kustomize")
+        found = GENERATORS[tool](job, watched, path)
+        trace = identity.trace_of(job, tool, watched.looks(), watched.roots(), store.seal)
+        if isinstance(found, Call):
+            return _started(found, trace, folder, trees, job)
+        answer = Answer(rendered=_made(found, trace, store.seal))
+    except tuple(_ERRORS.values()) as error:
+        trace = identity.trace_of(job, tool, watched.looks(), watched.roots(), store.seal)
+        answer = Answer(failure=_failure(error))
+    _keep(store, identity.question(job, store.seal), trace, _ENCODER.encode(answer))
+    return answer
+
+
+def _folder(job: Job, trees: Trees) -> str:
+    """The folder that the spec names, links on the way followed."""
+    path = trees.main.real(joined("", job.spec.path, job.subject))
+    kind = trees.main.kind(path)
+    if kind is EntryKind.FOLDER:
+        return path
+    if kind is EntryKind.FILE:
+        raise InvalidSpec(job.subject, f"the path {shown(job.spec.path)} is a file", "Name its folder")
+    raise Missing(job.subject, f"the path {shown(job.spec.path)} is not in the repository", "Mend the path")
+
+
+def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], job: Job) -> Started:
+    fill(folder, call, trees, job)
+    return Started(
+        program=call.program,
+        arguments=call.arguments,
+        network=call.network,
+        fetches=call.fetches,
+        volatile=call.volatile,
+        secrets=call.secrets,
+        warnings=call.warnings,
+        trace=trace,
+    )
+
+
+def _made(ready: Ready, trace: Trace, seal: Seal) -> Rendered:
+    return _rendered(found_in(ready.documents), trace, ready.warnings, seal)
+
+
+def _rendered(found: tuple[Found, ...], trace: Trace, warnings: tuple[str, ...], seal: Seal) -> Rendered:
+    made = tuple(_one(each) for each in found)
+    return Rendered(
+        manifests=made,
+        tool=trace.tool,
+        tool_version=trace.version,
+        key=trace.key,
+        digest=seal.name_of_bytes(b"\0".join(each.json for each in made)),
+        read=trace.looks,
+        warnings=warnings,
+    )
+
+
+def _one(found: Found) -> Made:
+    manifest, where = found.manifest, found.where
+    version = manifests.api_version(manifest, where)
+    if manifests.name(manifest, where) or not manifests.generate_name(manifest, where):
+        key = manifests.key_of(manifest, where)
+    else:  # the server will name it
+        group, kind = manifests.group(manifest, where), manifests.kind(manifest, where)
+        key = ResourceKey(group, kind, manifests.namespace(manifest, where), "")
+    return Made(key=key, api_version=version, json=msgspec.json.encode(manifest), where=where)
+
+
+def _check_end(said: Said) -> None:
+    """Return for a program that ended well; otherwise its last words are the reason."""
+    if said.code == 0:
+        return
+    subject, program = said.task.job.subject, said.started.program
+    if said.code < 0:
+        raise Unavailable(subject, f"{program} was ended by signal {-said.code}", "Try again")
+    text = said.stderr.decode("utf-8", "replace")
+    words = cleaned(text, said.started.secrets, _private(said.folder)) or "it gave no reason"
+    raise RenderFailed(subject, f"{program} could not render it:\n{words}", "")
+
+
+def _private(folder: str) -> tuple[str, ...]:
+    """The private folder, also as a program sees it that resolves links."""
+    return (folder, str(Path(folder).resolve()))
+
+
+def _documents(said: Said) -> tuple[Found, ...]:
+    program = said.started.program
+    found = documents(said.stdout, f"the output of {program}")
+    return found_in(_named(found, said.stdout) if program == "helm" else found)
+
+
+def _named(found: tuple[Document, ...], output: bytes) -> tuple[Document, ...]:
+    """Helm's documents, named by the template that each came from."""
+    sources = [
+        (number, line[len(b"# Source: ") :].decode("utf-8", "replace"))
+        for number, line in enumerate(output.splitlines(), 1)
+        if line.startswith(b"# Source: ")
+    ]
+    return tuple(msgspec.structs.replace(each, source=_source(sources, each)) for each in found)
+
+
+def _source(sources: list[tuple[int, str]], document: Document) -> str:
+    place = bisect.bisect(sources, document.line, key=lambda each: each[0])
+    return sources[place - 1][1] if place else document.source
+
+
+def _failure(error: TrimtabError) -> Failure:
+    known = next(name for name, kind in _ERRORS.items() if isinstance(error, kind))
+    return Failure(error=known, subject=error.subject, reason=error.reason, remedy=error.remedy)
+
+
+def error_of(failure: Failure) -> TrimtabError:
+    """The error that a failure stands for."""
+    return _ERRORS[failure.error](failure.subject, failure.reason, failure.remedy)

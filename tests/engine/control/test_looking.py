@@ -1,0 +1,99 @@
+"""One look at a unit: what is asked of the generator, and what is remembered of its answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+from tests.engine.stage import Sources, config_map
+from trimtab.apiserver import MemoryCluster
+from trimtab.engine.clusters import opened
+from trimtab.engine.compare.tracking import OwnerAnnotation
+from trimtab.engine.control.desks import Desk, ways_of
+from trimtab.engine.control.looking import Looker
+from trimtab.engine.control.policy import Refresh
+from trimtab.engine.rows import Verdict
+from trimtab.engine.units import Destination, ReconciliationSettings, SyncUnit
+from trimtab.kube.cluster import Cluster
+from trimtab.resources.secrets import StandIns
+from trimtab.settings import CacheSettings
+from trimtab.tasks import SystemClock
+
+
+@asynccontextmanager
+async def desk() -> AsyncIterator[Desk]:
+    cluster = cast(Cluster, MemoryCluster())
+    made = Desk(
+        opened("here", cluster),
+        cluster,
+        ways_of(ReconciliationSettings(), OwnerAnnotation("test")),
+        settings=CacheSettings(),
+        stand_ins=StandIns(b"k" * 32),
+        digest_key=b"k" * 32,
+        manager="trimtab",
+        jq=None,
+        clock=SystemClock(),
+    )
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(made.cache.run())
+        await made.cache.complete()
+        yield made
+        task.cancel()
+
+
+def unit(name: str) -> SyncUnit:
+    return SyncUnit(id=name, source=name, destination=Destination(cluster="here"))
+
+
+async def test_a_change_in_the_cluster_alone_asks_the_generator_nothing() -> None:
+    sources = Sources()
+    sources.declare("web", config_map("a"))
+    looker = Looker(sources, kept_objects=100)
+    async with desk() as here:
+        first = await looker.look(unit("web"), here, Refresh.USUAL)
+        again = await looker.look(unit("web"), here, Refresh.LIVE)
+    assert sources.asked == [("web", "", False)]
+    assert again.wanted is first.wanted
+    assert [row.verdict for row in again.rows] == [Verdict.OUT_OF_SYNC]
+
+
+async def test_what_rendered_the_same_is_not_read_again_and_a_hard_look_says_so_to_the_generator() -> None:
+    sources = Sources()
+    sources.declare("web", config_map("a"))
+    looker = Looker(sources, kept_objects=100)
+    async with desk() as here:
+        first = await looker.look(unit("web"), here, Refresh.USUAL)
+        again = await looker.look(unit("web"), here, Refresh.HARD)
+        sources.declare("web", config_map("a", "2"))
+        other = await looker.look(unit("web"), here, Refresh.USUAL)
+    assert [no_cache for _, _, no_cache in sources.asked] == [False, True, False]
+    assert again.wanted is first.wanted
+    assert other.wanted is not first.wanted
+
+
+async def test_only_so_many_objects_are_kept_and_the_rest_is_rendered_again() -> None:
+    sources = Sources()
+    looker = Looker(sources, kept_objects=3)
+    for name in ("one", "two"):
+        sources.declare(name, config_map(f"{name}-a"), config_map(f"{name}-b"))
+    async with desk() as here:
+        await looker.look(unit("one"), here, Refresh.USUAL)
+        await looker.look(unit("two"), here, Refresh.USUAL)
+        await looker.look(unit("two"), here, Refresh.LIVE)
+        await looker.look(unit("one"), here, Refresh.LIVE)
+    assert [name for name, _, _ in sources.asked] == ["one", "two", "one"]
+
+
+async def test_another_revision_is_looked_at_without_being_remembered() -> None:
+    sources = Sources()
+    old = sources.declare("web", config_map("a", "old"))
+    sources.declare("web", config_map("a", "new"))
+    looker = Looker(sources, kept_objects=100)
+    async with desk() as here:
+        await looker.look(unit("web"), here, Refresh.USUAL)
+        before = await looker.look_at(unit("web"), here, None, old)
+        now = await looker.look(unit("web"), here, Refresh.LIVE)
+    values = [sight.wanted.desired[0].manifest["data"]["value"] for sight in (before, now)]
+    assert values == ["old", "new"]

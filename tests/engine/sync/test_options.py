@@ -1,0 +1,164 @@
+"""What annotations and units say about how objects are written and pruned."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab.engine.sync.options import (
+    Consent,
+    ObjectOptions,
+    SyncOptions,
+    object_options,
+    option_list,
+    prune_consent,
+    sync_options,
+    value_of,
+    wave_of,
+    written_server_side,
+)
+from trimtab.kube.cluster import Propagation
+
+ARGOCD, OURS = "argocd.argoproj.io/sync-options", "trimtab.dev/sync-options"
+
+
+@pytest.mark.fact("S54")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ()),
+        (" , ,", ()),
+        ("Prune=false", ("Prune=false",)),
+        (" Prune=false ,Replace=true", ("Prune=false", "Replace=true")),
+        ("Prune=false,Prune=false", ("Prune=false",)),
+    ],
+)
+def test_options_are_trimmed_and_told_once(text: str, words: tuple[str, ...]) -> None:
+    assert option_list(text) == words
+
+
+@pytest.mark.fact("S54")
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ((), None),
+        (("Prune",), None),
+        (("Prune=",), ""),
+        (("Prune=false", "Prune=true"), "false"),
+        (("PruneLast=true",), None),
+    ],
+)
+def test_the_first_value_of_a_key_wins_and_a_bare_key_has_none(
+    words: tuple[str, ...], value: str | None
+) -> None:
+    assert value_of(words, "Prune") == value
+
+
+def test_our_annotation_is_read_before_argo_cds() -> None:
+    both = {ARGOCD: "Prune=false,Replace=true", OURS: "Prune=confirm"}
+    found = object_options(both)
+    assert (found.prune, found.replace) == (Consent.CONFIRM, True)
+
+
+def test_an_object_without_options_asks_for_nothing_unusual() -> None:
+    found = object_options({})
+    asked = (found.prune, found.prune_last, found.replace, found.force, found.validate, found.server_side)
+    assert asked == (None, False, False, False, True, None)
+    assert not found.skip_rehearsal_of_missing_kind
+
+
+def test_every_option_of_a_unit_can_be_set() -> None:
+    words = [
+        "Prune=confirm", "PruneLast=true", "PrunePropagationPolicy=orphan", "Replace=true",
+        "ServerSideApply=false", "Validate=false", "SkipDryRunOnMissingResource=true",
+        "ApplyOutOfSyncOnly=false", "CreateNamespace=true", "RespectIgnoreDifferences=true",
+    ]  # fmt: skip
+    assert sync_options(words) == SyncOptions(
+        prune=Consent.CONFIRM,
+        prune_last=True,
+        propagation=Propagation.ORPHAN,
+        replace=True,
+        server_side=False,
+        validate=False,
+        skip_rehearsal_of_missing_kinds=True,
+        out_of_sync_only=False,
+        create_namespace=True,
+        respect_ignore_differences=True,
+    )
+
+
+def test_what_an_operation_does_not_say_is_as_the_unit_says() -> None:
+    unit = SyncOptions(prune_last=True, create_namespace=True)
+    assert sync_options(["CreateNamespace=false", "Nonsense=true", "PruneLast=perhaps"], unit) == SyncOptions(
+        prune_last=True
+    )
+
+
+@pytest.mark.fact("S45")
+@pytest.mark.parametrize(
+    ("words", "propagation"),
+    [
+        ((), Propagation.FOREGROUND),
+        (("PrunePropagationPolicy=background",), Propagation.BACKGROUND),
+        (("PrunePropagationPolicy=nonsense",), Propagation.FOREGROUND),
+    ],
+)
+def test_deletion_is_in_the_foreground_unless_the_option_says_otherwise(
+    words: tuple[str, ...], propagation: Propagation
+) -> None:
+    assert sync_options(words).propagation is propagation
+
+
+@pytest.mark.fact("S18")
+@pytest.mark.parametrize(
+    ("own", "unit", "consent"),
+    [
+        ("", Consent.YES, Consent.YES),
+        ("", Consent.NO, Consent.NO),
+        ("Prune=true", Consent.NO, Consent.YES),
+        ("Prune=false", Consent.YES, Consent.NO),
+        ("Prune=confirm", Consent.NO, Consent.CONFIRM),
+    ],
+)
+def test_an_objects_word_on_pruning_beats_its_units(own: str, unit: Consent, consent: Consent) -> None:
+    assert prune_consent(ObjectOptions(option_list(own)), SyncOptions(prune=unit)) is consent
+
+
+@pytest.mark.fact("S22")
+@pytest.mark.parametrize(
+    ("own", "unit", "applied"),
+    [
+        ("", True, True),
+        ("", False, False),
+        ("ServerSideApply=true", False, True),
+        ("ServerSideApply=false", True, False),
+    ],
+)
+def test_an_objects_word_on_server_side_apply_beats_its_units(
+    own: str,
+    unit: bool,  # noqa: FBT001 - a column of the table
+    applied: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert written_server_side(ObjectOptions(option_list(own)), SyncOptions(server_side=unit)) is applied
+
+
+@pytest.mark.fact("S52")
+@pytest.mark.parametrize(
+    ("annotations", "wave"),
+    [
+        ({}, 0),
+        ({"argocd.argoproj.io/sync-wave": "-3"}, -3),
+        ({"argocd.argoproj.io/sync-wave": " 4 "}, 4),
+        ({"argocd.argoproj.io/sync-wave": "x"}, 0),
+        ({"argocd.argoproj.io/sync-wave": "1.5"}, 0),
+        ({"argocd.argoproj.io/sync-wave": "--1"}, 0),
+        ({"argocd.argoproj.io/sync-wave": "99999999999999999999"}, 0),
+        ({"argocd.argoproj.io/sync-wave": "x", "helm.sh/hook-weight": "2"}, 2),
+        ({"helm.sh/hook-weight": "5"}, 5),
+        ({"argocd.argoproj.io/sync-wave": "1", "helm.sh/hook-weight": "5"}, 1),
+        ({"trimtab.dev/sync-wave": "7", "argocd.argoproj.io/sync-wave": "1"}, 7),
+    ],
+)
+def test_the_wave_is_the_first_number_of_ours_argo_cds_and_helms(
+    annotations: dict[str, str], wave: int
+) -> None:
+    assert wave_of(annotations) == wave

@@ -1,0 +1,82 @@
+"""Private folders are ours alone, in memory where there is room, and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.sources.memorytree import MemoryTree
+from trimtab.errors import NotAllowed, SourceRefused, Unavailable
+from trimtab.settings import RenderingSettings
+from trimtab.sources.rendering.copies import Taken
+from trimtab.sources.rendering.jobs import Bounds, Call, Job
+from trimtab.sources.rendering.sandbox import PrivateFolders, fill, folder_for, remove
+from trimtab.sources.rendering.specs import SourceSpec
+
+JOB = Job(name="web", namespace="shop", spec=SourceSpec())
+
+
+def test_folders_are_where_the_settings_say_else_in_memory_else_beside_the_cache(tmp_path: Path) -> None:
+    said = RenderingSettings(folders=str(tmp_path / "said"))
+    assert folder_for(said) == tmp_path / "said"
+    tight = RenderingSettings(cache=str(tmp_path / "cache"), source_size=1 << 60)
+    assert folder_for(tight) == tmp_path / "private"
+    roomy = folder_for(RenderingSettings(cache=str(tmp_path / "cache"), source_size=1))
+    assert roomy in {Path("/dev/shm") / f"trimtab-{os.geteuid()}", tmp_path / "private"}
+
+
+def test_a_folder_that_others_could_write_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(NotAllowed, match="written to by others"):
+        PrivateFolders(tmp_path / "open").open()
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(NotAllowed):
+        PrivateFolders(tmp_path / "link").open()
+
+
+def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(Unavailable):
+        PrivateFolders(tmp_path / "file" / "below").open()
+
+
+def test_what_is_filled_is_private_and_then_gone(tmp_path: Path) -> None:
+    folders = PrivateFolders(tmp_path / "private")
+    folders.open()
+    folder = folders.next()
+    taken = (
+        Taken(source="", path="a/b", to="repository/a/b"),
+        Taken(source="", path="l", to="repository/l", link=True),
+    )
+    call = Call(program="helm", arguments=(), taken=taken, made=(("values/own.yaml", b"x: y"),))
+    fill(folder, call, {"": MemoryTree({"a/b": "text", "l": "-> a/b"})}, JOB)
+    assert (folder / "repository" / "l").read_text() == "text"
+    assert (folder / "values" / "own.yaml").read_bytes() == b"x: y"
+    for path in (folder, folder.parent, folder / "values" / "own.yaml", folder / "repository" / "a" / "b"):
+        assert path.stat().st_mode & 0o077 == 0
+    remove(folder)
+    folders.close()
+    assert list((tmp_path / "private").iterdir()) == []
+
+
+def test_nothing_is_written_through_a_link_or_over_a_file(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("untouched")
+    tree = MemoryTree({"l": f"-> {tmp_path}/outside", "f": "evil"})
+    taken = (
+        Taken(source="", path="l", to="x", link=True),
+        Taken(source="", path="f", to="x"),
+    )
+    with pytest.raises(Unavailable):
+        fill(tmp_path / "folder", Call(program="helm", arguments=(), taken=taken), {"": tree}, JOB)
+    assert (tmp_path / "outside").read_text() == "untouched"
+
+
+def test_more_bytes_than_allowed_are_not_written(tmp_path: Path) -> None:
+    job = Job(name="web", namespace="shop", spec=SourceSpec(), bounds=Bounds(bytes=10))
+    taken = tuple(Taken(source="", path=name, to=name) for name in "ab")
+    call = Call(program="helm", arguments=(), taken=taken)
+    with pytest.raises(SourceRefused, match="more than 10 bytes"):
+        fill(tmp_path / "folder", call, {"": MemoryTree({"a": "x" * 8, "b": "x" * 8})}, job)
