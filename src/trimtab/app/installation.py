@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.stores.records import SECRETS
-from trimtab.engine.stores.sealing import KEY_LENGTH
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import AlreadyExists, NotFound
 from trimtab.kube.objects import KubeObject
+from trimtab.resources.sealing import KEY_SIZE
 
 NAMESPACES: Final = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 NAME: Final = "trimtab-installation"
@@ -50,13 +50,13 @@ def installation_in(found: KubeObject) -> Installation:
         identity = str(uuid.UUID(name.decode()))
     except (binascii.Error, TypeError, ValueError) as error:
         raise _damaged(found) from error
-    if len(key) != KEY_LENGTH:
+    if len(key) != KEY_SIZE:
         raise _damaged(found)
     return Installation(namespace=found.metadata.namespace, id=identity, key=key)
 
 
 def _damaged(found: KubeObject) -> InvalidSpec:
-    reason = f"it does not hold an id and a key of {KEY_LENGTH} bytes"
+    reason = f"it does not hold an id and a key of {KEY_SIZE} bytes"
     return InvalidSpec(str(found.key), reason, "Restore it: without its key no record can be read")
 
 
@@ -65,7 +65,7 @@ async def find_installation(cluster: Cluster, namespace: str) -> Installation:
     try:
         return installation_in(await cluster.get(SECRETS, NAME, namespace=namespace))
     except NotFound:
-        key = secrets.token_bytes(KEY_LENGTH)
+        key = secrets.token_bytes(KEY_SIZE)
         return Installation(namespace=namespace, id=str(uuid.uuid4()), key=key, recorded=False)
 
 

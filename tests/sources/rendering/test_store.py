@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import Unavailable
-from trimtab.sources.rendering.sealing import KEY_SIZE, NONCE_SIZE, Seal
+from trimtab.resources.sealing import KEY_SIZE, NONCE_SIZE
+from trimtab.sources.rendering.sealing import Seal
 from trimtab.sources.rendering.store import RenderStore, key_in
 
 KEY, OTHER = bytes(range(KEY_SIZE)), bytes(KEY_SIZE)

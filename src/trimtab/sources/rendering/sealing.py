@@ -7,17 +7,14 @@ without the key does not open, and then it is as if it were not there.
 from __future__ import annotations
 
 import hashlib
-import zlib
 from typing import Any, Final
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-KEY_SIZE: Final = 32
-NONCE_SIZE: Final = 12
+from trimtab.resources import sealing
+from trimtab.resources.sealing import KEY_SIZE
+
 _VERSION: Final = b"t1"
-_QUICK: Final = 1
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -40,21 +37,16 @@ class Seal:
 
     def sealed(self, name: str, content: bytes, nonce: bytes) -> bytes:
         """The entry of that name; a nonce must never come twice."""
-        packed = zlib.compress(content, _QUICK)
-        return _VERSION + nonce + AESGCM(self._own_key(name)).encrypt(nonce, packed, name.encode())
+        return _VERSION + sealing.sealed(self._own_key(name), name, content, nonce)
 
     def opened(self, name: str, entry: bytes, most: int) -> bytes | None:
         """The content of an entry; None if it is not one that was sealed here under that name."""
         if not entry.startswith(_VERSION):
             return None
-        nonce, rest = entry[2 : 2 + NONCE_SIZE], entry[2 + NONCE_SIZE :]
         try:
-            packed = AESGCM(self._own_key(name)).decrypt(nonce, rest, name.encode())
-            unpacker = zlib.decompressobj()
-            content = unpacker.decompress(packed, most)
-        except (InvalidTag, ValueError, zlib.error):
+            return sealing.opened(self._own_key(name), name, entry[len(_VERSION) :], most)
+        except sealing.Broken:
             return None
-        return content if unpacker.eof else None
 
     def _own_key(self, name: str) -> bytes:
         """Every entry has a key of its own, so that random nonces cannot meet."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from trimtab.errors import Unavailable
-from trimtab.sources.rendering.sealing import KEY_SIZE, NONCE_SIZE, Seal
+from trimtab.resources.sealing import KEY_SIZE, NONCE_SIZE
+from trimtab.sources.rendering.sealing import Seal
 
 Shelf: TypeAlias = Literal["records", "results"]
 
