@@ -14,6 +14,7 @@ from trimtab.app.drafts import DraftStore
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import SourceManifests, open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.engine.events import ClusterLost, ClusterReady, Event
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.steps import SyncPlan
@@ -95,12 +96,21 @@ class Apps:
             cache=self._settings.cache,
             key=self.installation.key,
         )
-        ready = asyncio.Event()
-        engine.on_cluster_cache_initialized(lambda _name: ready.set())
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def hear(event: Event) -> None:
+            if ready.done():
+                return
+            if isinstance(event, ClusterReady):
+                ready.set_result(None)
+            elif isinstance(event, ClusterLost):
+                ready.set_exception(Unavailable("the cluster", event.reason))
+
+        engine.events.subscribe(hear)
         async with plain_group() as group:
             running = group.create_task(engine.run(1, 1))
             try:
-                await ready.wait()
+                await ready
                 yield Work(self, engine, draft, unit)
             finally:
                 running.cancel()
@@ -144,6 +154,7 @@ class Work:
         self.unfinished = unit.operation
         self._apps = apps
         self._draft = draft
+        self._asked = unit
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""
@@ -177,7 +188,24 @@ class Work:
             await self._draft.resume(self._apps.records())
             return await self.engine.wait_for_sync(self.name)
 
-        return await self._alone(go_on, held)
+        state = await self._alone(go_on, held)
+        recorded = await self._draft.get(self.name)
+        self._is_as_asked = recorded.source == self._asked.source
+        self._is_as_asked &= recorded.destination == self._asked.destination
+        self._draft.redraft(self._asked)
+        return state
+
+    _is_as_asked = False
+
+    def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
+        """Whether what was just finished is what is asked for now."""
+        before = finished.operation
+        same = (before.prune, before.adopt, before.options) == (
+            operation.prune,
+            operation.adopt,
+            operation.options,
+        )
+        return same and self._is_as_asked and finished.revision == plan.revision
 
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
@@ -196,6 +224,7 @@ class Work:
         """The app once it is healthy; an error that says what it lacks if that takes too long."""
         changed = asyncio.Event()
         quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
+        gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
         unit = await self.look()
         try:
             async with time_limit(
@@ -211,4 +240,5 @@ class Work:
             raise NotWell(f"app {self.name}", reason) from error
         finally:
             quiet()
+            gone()
         return unit

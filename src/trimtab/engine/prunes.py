@@ -88,6 +88,7 @@ class _Pruning:
             propagation=self._options.propagation,
             last=own.prune_last,
             hold="it is deleted only with somebody's consent" if consent is Consent.CONFIRM else "",
+            mark=found.mark,
             skip=self._skip(consent, known=kept is not None),
         )
 
