@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
@@ -12,15 +13,15 @@ from trimtab.engine import MemoryStore
 from trimtab.engine.operations import Operation
 from trimtab.engine.units import (
     AllTold,
+    Deployed,
     Destination,
-    OperationUnderWay,
     Stored,
     SyncUnit,
     UnitMissing,
     UnitNews,
     UnitStatus,
 )
-from trimtab.errors import NotAllowed
+from trimtab.errors import Conflict, NotAllowed
 
 SHOP = SyncUnit(id="shop", source={"folder": "/shop"}, destination=Destination(cluster="here"))
 OTHER = replace(SHOP, id="other")
@@ -44,14 +45,33 @@ async def test_after_publishing_everything_is_recorded() -> None:
     assert (await store.get("shop")).operation == Operation(revision="main")
 
 
-async def test_publishing_over_an_operation_of_somebody_else_does_not_forget_it() -> None:
-    asked = Operation(revision="main")
-    store = MemoryStore([replace(SHOP, operation=asked)])
-    draft = DraftStore(replace(SHOP, source={"folder": "/elsewhere"}))
+async def test_what_somebody_began_meanwhile_is_neither_forgotten_nor_overwritten() -> None:
+    begun = replace(SHOP, operation=Operation(revision="main"), status=UnitStatus(revision="main"))
+    store = MemoryStore([begun])
+    with pytest.raises(Conflict, match="somebody began a sync of it meanwhile"):
+        await DraftStore(replace(SHOP, source={"folder": "/elsewhere"})).publish(store)
+    assert await store.get("shop") == begun
+
+
+async def test_publishing_keeps_what_others_recorded_since_the_draft_was_made() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    deployed = Deployed(id=1, revision="main", source={}, started_at=noon, deployed_at=noon)
+    store = MemoryStore([replace(SHOP, status=UnitStatus(history=(deployed,)))])
+    draft = DraftStore(SHOP)
+    await draft.set_status("shop", UnitStatus(revision="newer"))
     published = await draft.publish(store)
-    assert (published.source, published.operation) == ({"folder": "/elsewhere"}, asked)
-    with pytest.raises(OperationUnderWay):
-        await draft.set_operation("shop", Operation(revision="other"))
+    assert (published.status.revision, published.status.history) == ("newer", (deployed,))
+
+
+async def test_after_finishing_what_somebody_began_the_wish_of_now_is_a_draft_again() -> None:
+    store = MemoryStore([replace(SHOP, operation=Operation())])
+    wish = replace(SHOP, source={"folder": "/elsewhere"})
+    draft = DraftStore(wish)
+    await draft.resume(store)
+    await draft.set_operation("shop", None)
+    draft.redraft(wish)
+    assert (await draft.get("shop")).source == wish.source
+    assert (await store.get("shop")).source == SHOP.source
 
 
 async def test_resuming_brings_back_what_was_asked() -> None:

@@ -117,6 +117,22 @@ def test_a_bad_commit_that_would_delete_most_of_an_app_is_held(person: Person, t
     assert "configmap/settings-0" not in person.kubectl("get", "configmaps", "-o", "name")
 
 
+def test_another_folder_of_the_same_name_is_another_app(person: Person, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    first = shop(tmp_path / "one" / "deploy", settings=SETTINGS)
+    second = shop(tmp_path / "two" / "deploy", more=SETTINGS.replace("settings", "more"))
+    asked = ("-n", person.namespace, "--create-namespace", "--prune")
+    assert person.trimtab("sync", str(first), *asked).code == 0
+
+    refused = person.trimtab("sync", str(second), *asked)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"app deploy: this app comes from {first}, not from {second}" in refused.err
+    moved = person.trimtab("sync", str(second), "--app", "deploy", *asked)
+    assert moved.code == 0, moved.err
+    assert "configmap/settings" not in person.kubectl("get", "configmaps", "-o", "name")
+
+
 def test_what_somebody_else_manages_is_refused_and_named(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS)
     asked = (str(folder), "-n", person.namespace, "--create-namespace")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Final
 
@@ -14,7 +14,7 @@ from trimtab.app.drafts import DraftStore
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import SourceManifests, open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
-from trimtab.engine.events import OperationPlanned, UnitEvent
+from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.sync.steps import Prune, SyncPlan
@@ -96,12 +96,21 @@ class Apps:
             cache=self._settings.cache,
             key=self.installation.key,
         )
-        ready = asyncio.Event()
-        engine.on_cluster_cache_initialized(lambda _name: ready.set())
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def hear(event: Event) -> None:
+            if ready.done():
+                return
+            if isinstance(event, ClusterReady):
+                ready.set_result(None)
+            elif isinstance(event, ClusterLost):
+                ready.set_exception(Unavailable("the cluster", event.reason))
+
+        engine.events.subscribe(hear)
         async with plain_group() as group:
             running = group.create_task(engine.run(1, 1))
             try:
-                await ready.wait()
+                await ready
                 yield Work(self, engine, draft, unit)
             finally:
                 running.cancel()
@@ -132,10 +141,6 @@ def held_deletions(plan: SyncPlan) -> tuple[Prune, ...]:
     return tuple(step for step in plan.steps if isinstance(step, Prune) and step.hold and not step.skip)
 
 
-def _nothing(_app: str, _event: UnitEvent) -> None:
-    """Hear of an event and leave it at that."""
-
-
 class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
 
@@ -154,6 +159,8 @@ class Work:
         self.unfinished = unit.operation
         self._apps = apps
         self._draft = draft
+        self._asked = unit
+        self._is_as_asked = False
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""
@@ -186,25 +193,45 @@ class Work:
             await self._draft.publish(self._apps.records())
             return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
 
-        silence = self.engine.on_unit_event(self._consent if waiting else _nothing)
-        try:
+        with self._agreeing(consent=consent):
             return await self._alone(carry_out, held)
+
+    @contextmanager
+    def _agreeing(self, *, consent: bool) -> Iterator[None]:
+        """Agree to the deletions of the plan once the engine has it, if that is meant."""
+
+        def agree(_app: str, event: UnitEvent) -> None:
+            if consent and isinstance(event, OperationPlanned):
+                self.engine.approve_deletions(self.name)
+
+        silence = self.engine.on_unit_event(agree)
+        try:
+            yield
         finally:
             silence()
 
-    def _consent(self, _app: str, event: UnitEvent) -> None:
-        """Agree to the deletions of the plan, once the engine has it."""
-        if isinstance(event, OperationPlanned):
-            self.engine.approve_deletions(self.name)
-
-    async def finish(self, *, held: Callable[[str], None]) -> OperationState:
-        """See through what somebody began, from where it stands."""
+    async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
+        """See through what somebody began, from where it stands; then go on with what is asked now."""
 
         async def go_on() -> OperationState:
             await self._draft.resume(self._apps.records())
             return await self.engine.wait_for_sync(self.name)
 
-        return await self._alone(go_on, held)
+        with self._agreeing(consent=consent):
+            state = await self._alone(go_on, held)
+        begun, asked = await self._draft.get(self.name), self._asked
+        self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
+        self._draft.redraft(asked)
+        return state
+
+    def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
+        """Whether what was just finished is what is asked for now."""
+        begun = finished.operation
+        wish, then = (
+            (each.prune, each.adopt, each.options, revision)
+            for each, revision in ((operation, plan.revision), (begun, finished.revision))
+        )
+        return self._is_as_asked and wish == then
 
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
@@ -223,6 +250,7 @@ class Work:
         """The app once it is healthy; an error that says what it lacks if that takes too long."""
         changed = asyncio.Event()
         quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
+        gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
         unit = await self.look()
         try:
             async with time_limit(
@@ -238,4 +266,5 @@ class Work:
             raise NotWell(f"app {self.name}", reason) from error
         finally:
             quiet()
+            gone()
         return unit

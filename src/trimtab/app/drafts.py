@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from trimtab.engine.operations import Operation
 from trimtab.engine.stores.changing import declared_anew, missing, with_operation, with_status
 from trimtab.engine.units import (
@@ -20,7 +22,7 @@ from trimtab.engine.units import (
     UnitNews,
     UnitStatus,
 )
-from trimtab.errors import NotAllowed
+from trimtab.errors import Conflict, NotAllowed
 
 
 class DraftStore:
@@ -33,19 +35,37 @@ class DraftStore:
 
     async def publish(self, store: SyncUnitStore) -> SyncUnit:
         """Record the unit in the store, and everything that follows."""
+        status = self._unit.status
         try:
-            await store.get(self._unit.id)
+            stored = await store.get(self._unit.id)
         except UnitMissing:
             await store.create(self._unit)
         else:
+            if stored.operation is not None:
+                reason = "somebody began a sync of it meanwhile, and did not see it through"
+                raise Conflict(
+                    f"app {stored.id}", reason, "Run the command again: that one is finished first"
+                )
             await store.update(self._unit)
+            known = stored.status
+            status = replace(
+                status,
+                history=known.history,
+                attempted=known.attempted,
+                operation_state=known.operation_state,
+            )
         self._store = store
-        return self._heard(await store.set_status(self._unit.id, self._unit.status))
+        return self._heard(await store.set_status(self._unit.id, status))
 
     async def resume(self, store: SyncUnitStore) -> SyncUnit:
         """Go on with the unit as it is recorded, with the operation that nobody finished."""
         self._store = store
         return self._heard(await store.get(self._unit.id))
+
+    def redraft(self, wanted: SyncUnit) -> None:
+        """Go on as a draft: what is wanted now is recorded when the next plan was agreed to."""
+        self._store = None
+        self._heard(declared_anew(self._unit, wanted))
 
     async def list(self) -> tuple[SyncUnit, ...]:
         """The one unit."""

@@ -507,6 +507,8 @@ class Engine:
             if unit.destination.cluster == name:
                 self.request_refresh(unit.id)
                 if unit.operation is not None:
+                    room = self._rooms.get(name)
+                    self._operator.renew(unit.id, room.open_desk() if room is not None else None)
                     self._operate_later(unit.id, 0)
 
     async def _hear_cluster(self, news: ClusterNews) -> None:

@@ -214,6 +214,8 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     retry_count: int = 0
     #: when the next attempt starts, while one is awaited
     retry_at: datetime | None = None
+    #: when this attempt began, if it is not the first: only a later consent is about its plan
+    attempt_at: datetime | None = None
     #: the revision that took this one's place while it only waited
     superseded_by: str = ""
     #: since when it waits for what the message says; none while it acts

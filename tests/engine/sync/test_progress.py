@@ -649,7 +649,7 @@ def test_a_failed_attempt_is_followed_by_another_while_there_are_any() -> None:
         NOON + timedelta(seconds=5),
     )
     assert again.message == "no. Attempt 2 starts at 12:00:05 UTC."
-    second = next_attempt(again)
+    second = next_attempt(again, NOON + timedelta(seconds=5))
     assert (second.results, second.begun, second.retry_at, second.retry_count) == ((), (), None, 1)
     over = closed(second, Failed(message="no"), NOON)
     assert (over.phase, over.finished_at, over.retry_at) == (OperationPhase.FAILED, NOON, None)

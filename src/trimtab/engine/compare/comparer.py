@@ -195,7 +195,11 @@ class Comparer:
         """Every pair with its outcome, by memory or by looking."""
         cases: list[_Case] = []
         for number, pair in enumerate(pairs):
-            cases.append(_Case(pair, self._known(pair, wanted, memory)))
+            case = _Case(pair, self._known(pair, wanted, memory))
+            # What Git says of an object is not remembered by the object's own digest.
+            is_said = pair.key in wanted.refused or pair.key in wanted.left
+            case.lasts = pair.desired is not None or not is_said
+            cases.append(case)
             if number % LONG_STRETCH == LONG_STRETCH - 1:
                 await asyncio.sleep(0)
         await self._look_at([case for case in cases if case.outcome is None], rules)
@@ -209,6 +213,8 @@ class Comparer:
             return TO_BE_MADE if is_new or self._live.knows(key.group, key.kind, key.namespace) else None
         if pair.desired is None and pair.live.key in wanted.refused:
             return Outcome(verdict=Verdict.UNKNOWN, problem=str(wanted.refused[pair.live.key]))
+        if pair.desired is None and pair.live.key in wanted.left:
+            return NO_ROW
         return memory.outcomes.get(_pair_key(pair))
 
     async def _look_at(self, cases: list[_Case], rules: Rules) -> None:

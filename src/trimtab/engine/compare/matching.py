@@ -107,6 +107,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     #: objects that are declared, but not so that they could be written; they are not pruned
     refused: Mapping[ResourceKey, Finding] = {}
+    #: objects that are declared and not ours to write now (skipped, hooks): nothing is said of live ones
+    left: frozenset[ResourceKey] = frozenset()
     #: whether every declared object has at least been recognised; if not, nothing may be pruned
     complete: bool = True
 
@@ -129,6 +131,7 @@ def desired_from(manifests: Iterable[Found], terms: Terms) -> Wanted:
     kept: dict[tuple[Role, ResourceKey], Desired] = {}
     repeated: dict[ResourceKey, int] = {}
     refused: dict[ResourceKey, Finding] = {}
+    left: set[ResourceKey] = set()
     for number, one in enumerate(found):
         try:
             role, desired = _read(one, number, terms, scopes)
@@ -136,6 +139,8 @@ def desired_from(manifests: Iterable[Found], terms: Terms) -> Wanted:
             findings.append(refusal.finding)
             _refuse(refusal.finding, kept, refused)
             continue
+        if role is not Role.RESOURCE:
+            left.add(desired.key)
         if role is Role.IGNORED:
             continue
         if not terms.includes(desired.key.group, desired.key.kind):
@@ -154,6 +159,7 @@ def desired_from(manifests: Iterable[Found], terms: Terms) -> Wanted:
         hooks=tuple(one for (role, _), one in kept.items() if role is Role.HOOK),
         findings=tuple(findings),
         refused=refused,
+        left=frozenset(left),
         complete=all(each.key is not None for each in findings if each.kind is FindingKind.INVALID),
     )
 

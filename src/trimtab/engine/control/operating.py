@@ -51,8 +51,11 @@ class _Voyage:
     def __init__(self) -> None:
         self.control = Control()
         self.settled = asyncio.Event()
+        self.told = False
         self.error: Exception | None = None
         self.task: asyncio.Task[None] | None = None
+        self.desk: Desk | None = None
+        self.again = False
 
 
 class Operator:
@@ -113,6 +116,13 @@ class Operator:
         if voyage is not None and voyage.task is not None:
             voyage.task.cancel()
 
+    def renew(self, unit_id: str, desk: Desk | None) -> None:
+        """Begin anew from what is recorded, if the operation works on a cluster by way of another desk."""
+        voyage = self._under_way.get(unit_id)
+        if voyage is not None and voyage.task is not None and voyage.desk not in {None, desk}:
+            voyage.again = True
+            voyage.task.cancel()
+
     async def run(self, _tenant: str, unit_id: str) -> None:
         """Carry a unit's operation on until it is over or only waits."""
         voyage = self._under_way.get(unit_id)
@@ -140,6 +150,8 @@ class Operator:
         finally:
             voyage.settled.set()
             self._under_way.pop(unit.id, None)
+            if voyage.again:
+                self._again(unit.id, 0)
 
     async def _operate(self, unit: SyncUnit, voyage: _Voyage) -> None:
         state, operation = unit.status.operation_state, unit.operation
@@ -153,6 +165,7 @@ class Operator:
             desk = room.open_desk()
             if desk is None:
                 raise Unavailable(f"cluster {room.name}", room.refusal().reason)
+            voyage.desk = desk
             state = await self._syncer.sync(self._journey(unit, desk, voyage), state)
         if state.phase.final:
             await self._close(unit.id, state)
@@ -195,7 +208,10 @@ class Operator:
     async def _record(self, unit_id: str, state: OperationState, voyage: _Voyage) -> None:
         """Store how far an operation has come, and go no further until that is done."""
         before = self._ledger.get(unit_id)
-        self._tell_state(unit_id, before.status.operation_state if before else None, state)
+        # A process that goes on with a wait says so, too, though the record has said it before.
+        known = before.status.operation_state if before and voyage.told else None
+        self._tell_state(unit_id, known, state)
+        voyage.told = True
         failures = 0
         while True:
             try:

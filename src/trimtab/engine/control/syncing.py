@@ -99,6 +99,7 @@ class Syncer:
             budget=unit.policy.prune_budget,
             complete=sight.wanted.complete,
             earlier=state,
+            mark=desk.ways.tracking.mark_for(unit.id),
         )
         plan = plan_sync(request, desk.cache)
         return sight, await self._asked(unit, plan)

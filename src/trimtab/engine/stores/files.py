@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -195,10 +196,10 @@ def _ids(folder: Path) -> dict[str, Path]:
 
 
 def _prints(folder: Path) -> dict[str, Print]:
-    try:
-        stats = {unit_id: path.stat() for unit_id, path in _ids(folder).items()}
-    except FileNotFoundError:
-        return _prints(folder)  # one went while we looked: look again
+    stats: dict[str, os.stat_result] = {}
+    for unit_id, path in _ids(folder).items():
+        with suppress(FileNotFoundError):  # one went while we looked, or a link leads nowhere
+            stats[unit_id] = path.stat()
     return {unit_id: (stat.st_mtime_ns, stat.st_size, stat.st_ino) for unit_id, stat in stats.items()}
 
 

@@ -358,7 +358,10 @@ def _content(manifest: dict[str, Any]) -> bytes:
 
 def _chunk_names(manifest: dict[str, Any]) -> tuple[str, ...]:
     encoded = (manifest.get("data") or {}).get("chunks") or ""
-    return msgspec.json.decode(base64.b64decode(encoded), type=tuple[str, ...]) if encoded else ()
+    try:
+        return msgspec.json.decode(base64.b64decode(encoded), type=tuple[str, ...]) if encoded else ()
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise SealBroken("a record", "the names of its parts cannot be read", "Restore it") from error
 
 
 def _created(chunk: KubeObject) -> datetime:

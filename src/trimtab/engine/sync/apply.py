@@ -133,8 +133,8 @@ class Performer:
     async def _apply_object(self, step: Apply, write: Write) -> tuple[Written, str]:
         try:
             written = await self._apply(step, self._body(step), write)
-        except (InvalidObject, Conflict):
-            if not self._is_forced(step, write):
+        except (InvalidObject, Conflict) as error:
+            if isinstance(error, ChangedMeanwhile) or not self._is_forced(step, write):
                 raise
             return await self._recreate(step, write)
         return written, "configured" if step.expected.uid else "created"
@@ -179,6 +179,7 @@ class Performer:
         """Write the whole object in place of the one that is there."""
         for _ in range(_TRIES):
             found = await self._get(step)
+            self._check_identity(step, found)
             if found is None:
                 return await self._create(step, step.body.manifest, write), "created"
             if self._is_forced(step, write):
@@ -189,6 +190,11 @@ class Performer:
             except ChangedMeanwhile:
                 continue
         raise Conflict(str(step.key), "it changes faster than it can be replaced", "Try again later.")
+
+    def _check_identity(self, step: Apply, found: KubeObject | None) -> None:
+        """Where the plan is to be kept to exactly, no other object is deleted or overwritten."""
+        if self._exact and found is not None and found.metadata.uid != step.expected.uid:
+            raise Conflict(str(step.key), "another object has taken its name since the plan was made")
 
     async def _update(self, step: Step, body: Mapping[str, Any], write: Write) -> Written:
         key = step.key
@@ -202,6 +208,7 @@ class Performer:
     async def _recreate(self, step: Apply, write: Write) -> tuple[Written, str]:
         """Delete and make anew; if the new one is refused, the old one is put back."""
         old = await self._get(step)
+        self._check_identity(step, old)
         if old is not None:
             await self._delete(step, Deletion(uid=old.metadata.uid))
             await self._until_gone(step, old.metadata.uid)

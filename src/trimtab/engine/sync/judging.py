@@ -171,6 +171,10 @@ def moved(step: Step, found: Live | None, *, exact: bool, digest: str) -> str:
     if isinstance(step, Prune):
         if found is not None and uid != expected.uid:
             return "another object has taken its name since the plan was made"
+        if found is not None and found.mark != step.mark:
+            return "somebody else has claimed it since the plan was made"
+        if step.hold and digest and step.expected.digest and digest != step.expected.digest:
+            return "it was changed while its deletion waited for consent"
     elif not exact:
         return ""
     return _moved_exactly(expected, uid, digest) if exact else ""

@@ -339,7 +339,7 @@ class _Run:
                 await self._record(state)
                 return state
             await self._rest(state.retry_at)
-        state = next_attempt(state)
+        state = next_attempt(state, self.clock.now())
         await self._record(state)
         return state
 

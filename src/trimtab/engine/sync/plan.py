@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.health.values import HOOK_FINALIZER
 from trimtab.engine.live import Live, LiveView
+from trimtab.engine.marks import Mark
 from trimtab.engine.operations import Operation, OperationState, Rehearsal, Strategy, SyncPhase
 from trimtab.engine.rows import Desired, Row, Verdict
 from trimtab.engine.sync.hooks import Role, delete_policies, hook_name, role_of, sync_phases
@@ -83,6 +84,8 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
     #: how far this very operation came before: what it has begun stays in the plan, synced or not
     earlier: OperationState | None = None
     finalizer: str = HOOK_FINALIZER
+    #: the unit's own mark; a hook takes the place of nothing else
+    mark: Mark | None = None
 
 
 def plan_sync(request: SyncRequest, live: LiveView) -> SyncPlan:
@@ -290,10 +293,21 @@ class _Planner:
         try:
             told = manifests.annotations(desired.manifest)
             if role_of(told) is Role.HOOK and self._is_possible(desired, object_options(told)):
-                for phase in sync_phases(told):
-                    yield self._hook_step(desired, told, phase)
+                steps = [self._hook_step(desired, told, phase) for phase in sync_phases(told)]
+                if not any(self._is_in_the_way(step) for step in steps):
+                    yield from steps
         except InvalidSpec as problem:
             self._refuse(desired.key, problem.reason, problem.remedy, desired)
+
+    def _is_in_the_way(self, step: RunHook) -> bool:
+        """Whether what stands under a hook's name is not an earlier run of ours; says so."""
+        found, own = self.live.get(step.key), self.request.mark
+        if own is None or found is None or found.mark == own or self.operation.adopt:
+            return False
+        owner = f"{found.mark.system} {found.mark.owner}" if found.mark else "nobody we know"
+        reason = f"the hook would delete an object of its name, which is managed by {owner}"
+        self._refuse(step.key, reason, "Rename the hook, or ask for adoption.")
+        return True
 
     def _hook_step(self, desired: Desired, told: Mapping[str, str], phase: SyncPhase) -> RunHook:
         request, manifest = self.request, desired.manifest

@@ -120,7 +120,8 @@ class _Turn:
     def _refusal(self) -> Failed | None:
         """Why nothing may be done at all."""
         agreed = self.state.operation.plan_digest
-        if agreed and not self.state.plan and agreed != self.plan.digest:
+        begun = self.state.begun or self.state.results or self.state.hooks or self.state.retry_count
+        if agreed and not begun and agreed != self.plan.digest:
             why = "the plan that was agreed to is not what would be done now"
             told = f"{why}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
             return Failed(message=told, again=False)
@@ -420,7 +421,7 @@ class _Turn:
 
     def _is_approved(self) -> bool:
         at = self.state.operation.deletions_approved_at
-        return at is not None and at >= self.state.started_at
+        return at is not None and at >= (self.state.attempt_at or self.state.started_at)
 
     def _wait_for_consent(self, held: Sequence[Prune]) -> Move:
         newer = self._superseded("somebody agreed to its deletions")

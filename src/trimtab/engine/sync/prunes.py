@@ -102,6 +102,7 @@ class _Pruning:
             propagation=self._options.propagation,
             last=own.prune_last,
             hold=_hold(row.key, consent),
+            mark=found.mark,
             skip=self._skip(consent, known=kept is not None),
         )
 

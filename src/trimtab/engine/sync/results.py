@@ -192,6 +192,16 @@ def retry_wait(state: OperationState, count: int) -> timedelta:
     return timedelta(seconds=min(seconds, longest))
 
 
-def next_attempt(state: OperationState) -> OperationState:
+def next_attempt(state: OperationState, now: datetime) -> OperationState:
     """The state at the beginning of the next attempt: nothing is done, and hooks run again."""
-    return replace(state, retry_at=None, results=(), hooks=(), begun=(), rehearsed=False, message="", plan="")
+    return replace(
+        state,
+        retry_at=None,
+        attempt_at=now,
+        results=(),
+        hooks=(),
+        begun=(),
+        rehearsed=False,
+        message="",
+        plan="",
+    )

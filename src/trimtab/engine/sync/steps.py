@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from trimtab.engine.marks import Mark
 from trimtab.engine.operations import SyncPhase
 from trimtab.engine.sync.hooks import DeletePolicy
 from trimtab.kube.cluster import Propagation
@@ -102,6 +103,8 @@ class Prune(Struct, frozen=True, kw_only=True, tag="prune"):
     hold: str = ""
     #: why it is not deleted after all
     skip: str = ""
+    #: whose it was when the plan was made
+    mark: Mark | None = None
 
 
 class RunHook(Struct, frozen=True, kw_only=True, tag="hook"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from trimtab.errors import Missing
+from trimtab.errors import Conflict, Missing
 from trimtab.interfaces.cli.origins import name_for, source_named
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
     from msgspec.structs import replace
 
     from trimtab.app.apps import HERE
-    from trimtab.app.sources import recorded
+    from trimtab.app.sources import recorded, source_of
     from trimtab.engine.units import Destination, SyncUnit
 
     source = source_named(asked.source, path=asked.path, revision=asked.revision)
@@ -77,6 +77,12 @@ async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
             raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
         return SyncUnit(id=name, source=recorded(source), destination=destination)
+    if source is not None and not asked.app and known.source != recorded(source):
+        # A name that only follows from a folder's is no consent to take another app's place.
+        reason = f"this app comes from {source_of(known)}, not from {source}"
+        raise Conflict(
+            f"app {name}", reason, f"Name a new app with --app, or move this one with --app {name}"
+        )
     if asked.namespace:
         known = replace(known, destination=replace(known.destination, namespace=asked.namespace))
     return known if source is None else replace(known, source=recorded(source))

@@ -80,9 +80,9 @@ async def _carried_out(work: Work, operation: Operation, timeout: float, word: W
     finished = None
     if work.unfinished is not None:
         click.echo("An earlier sync of this app was not seen through: finishing it first.", err=True)
-        finished = await _seen_through(work, work.finish(held=_tell_held))
+        finished = await _seen_through(work, work.finish(consent=word.deletions, held=_tell_held))
     plan = await work.plan(operation)
-    if finished is None or finished.revision != plan.revision:
+    if finished is None or not work.was_it(finished, operation, plan):
         click.echo(plan_table(plan), nl=False)
         consent = word.given(plan)
         await _seen_through(work, work.carry_out(operation, plan, consent=consent, held=_tell_held))
