@@ -225,13 +225,15 @@ class Work:
         return state
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
-        """Whether what was just finished is what is asked for now."""
+        """Whether what was just finished is all that is asked for now."""
         begun = finished.operation
-        wish, then = (
-            (each.prune, each.adopt, each.options, revision)
-            for each, revision in ((operation, plan.revision), (begun, finished.revision))
+        return (
+            self._is_as_asked
+            and finished.revision == plan.revision
+            and operation.prune <= begun.prune
+            and operation.adopt <= begun.adopt
+            and set(operation.options) <= set(begun.options)
         )
-        return self._is_as_asked and wish == then
 
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
