@@ -43,6 +43,10 @@ IMPATIENT = ClusterSettings(watch_silence=timedelta(seconds=1), request_timeout=
 END = "the-end"
 
 
+#: the longest that a picture may take to be true
+LIMIT = 60.0
+
+
 class Audience:
     """Whoever follows: keeps the picture the news paint, and every word of them."""
 
@@ -77,12 +81,22 @@ class Audience:
         while self.count(kind) == before:
             await self._more.wait()
 
+    async def until_it_is(self, truth: dict[str, str]) -> None:
+        """Return when the picture is true; a list tells what is gone after what is there."""
+        async with asyncio.timeout(LIMIT):
+            while self.picture != truth:
+                await self._more.wait()
+
     def count(self, *kinds: type[News]) -> int:
         return sum(isinstance(each, kinds) for each in self.news)
 
 
 def at_the_end(news: News) -> bool:
     return isinstance(news, Upserted) and news.object.metadata.name == END
+
+
+def never(_news: News) -> bool:
+    return False
 
 
 async def change(cluster: HttpCluster, namespace: str, source: random.Random) -> None:
@@ -299,7 +313,7 @@ async def test_nothing_is_missed_while_the_server_is_paused_killed_and_its_histo
         asyncio.TaskGroup() as room,
     ):
         turmoil = Turmoil(plane, proxy, direct, audience)
-        room.create_task(audience.listen(followed, "default", until=at_the_end))
+        listening = room.create_task(audience.listen(followed, "default", until=never))
         troubles = {
             150: turmoil.pause,
             350: turmoil.forget,
@@ -313,6 +327,8 @@ async def test_nothing_is_missed_while_the_server_is_paused_killed_and_its_histo
             await turmoil.change()
         await direct.create(CONFIG_MAPS, config_map(END, {"of": "test"}), namespace="default")
         settled = await truth(direct, "default")
+        await audience.until_it_is(settled)
+        listening.cancel()
     assert audience.picture == settled
     assert audience.count(FellBack) == 2
     assert audience.count(Complete) == 3

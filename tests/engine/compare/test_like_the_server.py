@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from testbed.controlplane import ControlPlane
 from tests.engine.compare.nudging import nudged
 from tests.kube.merging.samples import Sample, prepare, samples
 from tests.kube.servers import APPLY, MERGE, Server
@@ -25,7 +26,7 @@ from trimtab.kube.schemas.kinds import built_in
 from trimtab.resources.yaml import documents
 
 if TYPE_CHECKING:
-    from testbed.controlplane import ControlPlane
+    from testbed.fixtures import Parts
 
 MOVING = ("managedFields", "resourceVersion", "generation", "creationTimestamp")
 KINDS = ("gadget", "configmap", "deployment", "service")
@@ -35,12 +36,13 @@ MOST_FALSE = 0.05
 
 
 @pytest.fixture(scope="module")
-def server(api_server: ControlPlane) -> Iterator[Server]:
-    """A connection to a server beside which nothing runs."""
-    server = Server.of(api_server)
-    prepare(server)
-    yield server
-    server.close()
+def server(parts: Parts) -> Iterator[Server]:
+    """A connection to a server of our own: definitions and services of kinds are really made there."""
+    with ControlPlane(builder=parts, controllers=False) as plane:
+        server = Server.of(plane)
+        prepare(server)
+        yield server
+        server.close()
 
 
 def at_rest(manifest: dict[str, Any]) -> dict[str, Any]:
