@@ -17,7 +17,7 @@ from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
-from trimtab.engine.sync.steps import Prune, SyncPlan
+from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import SyncUnit, UnitMissing
 from trimtab.errors import Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
@@ -136,11 +136,6 @@ class Apps:
         )
 
 
-def held_deletions(plan: SyncPlan) -> tuple[Prune, ...]:
-    """What a plan deletes only with somebody's consent."""
-    return tuple(step for step in plan.steps if isinstance(step, Prune) and step.hold and not step.skip)
-
-
 class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
 
@@ -182,11 +177,10 @@ class Work:
 
         Deletions that wait for somebody's word need `consent`; without it nothing is begun.
         """
-        waiting = held_deletions(plan)
-        if waiting and not consent:
-            reasons = "; ".join(dict.fromkeys(step.hold for step in waiting))
+        if plan.held and not consent:
+            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
             remedy = "If they are meant, add --confirm-deletions"
-            raise Conflict(f"app {self.name}", f"{len(waiting)} deletions need consent: {reasons}", remedy)
+            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
         await self._apps.record_installation()
 
         async def carry_out() -> OperationState:

@@ -21,6 +21,7 @@ from trimtab.engine.sync.steps import (
     SyncPlan,
     WriteMode,
 )
+from trimtab.resources.tables import table
 
 _HEADINGS = ("PHASE", "WAVE", "ACTION", "OBJECT", "WHY")
 _ACTIONS = {WriteMode.SERVER_SIDE: "apply", WriteMode.REPLACE: "replace", WriteMode.CREATE: "create"}
@@ -44,13 +45,9 @@ def action(step: Step) -> str:
 def plan_table(plan: SyncPlan) -> str:
     """The plan as a table, one line per step, with what it waits for and what is refused below."""
     rows = [_HEADINGS, *(_row(step) for step in plan.steps)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
     title = f"plan {plan.digest[:12]} of {plan.unit} at {plan.revision or 'no revision'}"
-    ending = [*(f"refused: {each}" for each in plan.refused), *_held(plan.steps)]
-    if not plan.steps:
-        lines = ["nothing to do"]
-    return "\n".join([title, *(line.rstrip() for line in lines), *ending]) + "\n"
+    ending = [*(f"refused: {each}" for each in plan.refused), *_held(plan)]
+    return "\n".join([title, table(rows) if plan.steps else "nothing to do", *ending]) + "\n"
 
 
 def _row(step: Step) -> tuple[str, str, str, str, str]:
@@ -58,10 +55,9 @@ def _row(step: Step) -> tuple[str, str, str, str, str]:
     return (step.phase.value, str(step.wave), action(step), str(step.key), why)
 
 
-def _held(steps: Iterable[Step]) -> Iterable[str]:
-    held = [step for step in steps if isinstance(step, Prune) and step.hold and not step.skip]
-    reasons = dict.fromkeys(step.hold for step in held)
-    return [f"waits for consent to {len(held)} deletions: {reason}" for reason in reasons]
+def _held(plan: SyncPlan) -> Iterable[str]:
+    reasons = dict.fromkeys(step.hold for step in plan.held)
+    return [f"waits for consent to {len(plan.held)} deletions: {reason}" for reason in reasons]
 
 
 def plan_json(plan: SyncPlan) -> dict[str, Any]:

@@ -174,6 +174,11 @@ class SyncPlan(Struct, frozen=True, kw_only=True):
     #: somebody agreed to exactly this plan: any state that moved since then is a reason not to act
     exact: bool = False
 
+    @property
+    def held(self) -> tuple[Prune, ...]:
+        """What is deleted only with somebody's consent."""
+        return tuple(step for step in self.steps if isinstance(step, Prune) and step.hold and not step.skip)
+
 
 _SPECS: Mapping[str, tuple[str, ...]] = {
     "Pod": ("spec",),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option, table
+from trimtab.interfaces.cli.output import encoded, output_option
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import table
 
 if TYPE_CHECKING:
     from trimtab.apiserver.background import State

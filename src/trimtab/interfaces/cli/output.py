@@ -31,10 +31,3 @@ def encoded(value: object, output: str) -> str:
     import json
 
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def table(rows: list[tuple[str, ...]]) -> str:
-    """Rows for people, the columns aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option, table
+from trimtab.interfaces.cli.output import encoded, output_option
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import table
 
 
 @click.command()

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option, table
+from trimtab.interfaces.cli.output import encoded, output_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import table
 
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
