@@ -13,7 +13,7 @@ from trimtab.engine.compare.comparer import Comparer
 from trimtab.engine.compare.judging import Lens
 from trimtab.engine.compare.matching import Role, Terms, desired_from
 from trimtab.engine.live import Live
-from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
+from trimtab.engine.operations import Operation, OperationPhase, OperationState, StepStatus, started
 from trimtab.engine.sync.hooks import role_of
 from trimtab.engine.sync.operate import operate
 from trimtab.engine.sync.plan import SyncRequest, plan_sync
@@ -86,12 +86,13 @@ class Together:
     async def heard(self, state: OperationState) -> None:
         """Wait until the cache has everything that was written."""
         for each in state.results:
-            if each.resource_version:
+            # Hooks are deleted when they are done, what was applied stays.
+            if each.resource_version and not each.hook and each.status is not StepStatus.PRUNED:
                 await self.world.until(each.key, partial(_is_as_new, each.resource_version))
 
 
 def _is_as_new(version: str, live: Live | None) -> bool:
-    return live is None or int(live.resource_version) >= int(version)
+    return live is not None and int(live.resource_version) >= int(version)
 
 
 @pytest.mark.fact("S13")
