@@ -255,8 +255,11 @@ class Work:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state
 
-    async def until_well(self, seconds: float) -> SyncUnit:
-        """The app once it is healthy; an error that says what it lacks if that takes too long."""
+    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = lambda _: None) -> SyncUnit:
+        """The app once it is healthy; an error that says what it lacks if that takes too long.
+
+        Each look on the way is `told`.
+        """
         changed = asyncio.Event()
         quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
         gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
@@ -265,10 +268,12 @@ class Work:
             async with time_limit(
                 timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
             ):
+                told(unit)
                 while unit.status.health.status is not HealthStatus.HEALTHY:
                     await changed.wait()
                     changed.clear()
                     unit = await self.look()
+                    told(unit)
         except DeadlinePassed as error:
             health = unit.status.health
             reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
