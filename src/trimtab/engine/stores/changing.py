@@ -67,6 +67,17 @@ def with_operation(stored: SyncUnit, operation: Operation | None) -> SyncUnit:
     return replace(stored, operation=operation, status=replace(stored.status, operation_state=None))
 
 
+def with_end(by: str) -> Callable[[SyncUnit], SyncUnit]:
+    """The change that asks for the end of what is under way, whoever carries it on; if nothing is, none."""
+
+    def ended(stored: SyncUnit) -> SyncUnit:
+        if stored.operation is None:
+            return stored
+        return replace(stored, operation=replace(stored.operation, ended_by=by))
+
+    return ended
+
+
 def missing(unit_id: str) -> UnitMissing:
     """The error that says so."""
     return UnitMissing(f"unit {unit_id}", "there is no such unit", "Create it")

@@ -19,9 +19,11 @@ VERBS = {
     "plan": "plan",
     "render": "render",
     "resume": "resume",
+    "rollback": "rollback",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
+    "terminate": "terminate",
     "version": "version",
 }
 
