@@ -15,12 +15,18 @@ import click
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
     "cluster": "cluster",
+    "completion": "completion",
+    "diff": "diff",
+    "health": "health",
+    "history": "history",
     "plan": "plan",
     "render": "render",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
+    "tree": "tree",
     "version": "version",
+    "wait": "wait",
 }
 
 
