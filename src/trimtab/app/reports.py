@@ -21,6 +21,7 @@ def app_report(unit: SyncUnit) -> dict[str, Any]:
         "revision": stands.revision,
         "namespace": unit.destination.namespace,
         "source": str(source_of(unit)),
+        "held": unit.hold,
         "message": stands.health.message,
         "objects": len(stands.resources),
         "operation": ran.phase.value if ran else "",

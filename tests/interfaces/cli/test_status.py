@@ -14,6 +14,7 @@ from trimtab.engine.units import (
     ConditionType,
     Deployed,
     Destination,
+    Pause,
     ResourceSummary,
     SyncUnit,
     UnitStatus,
@@ -59,10 +60,18 @@ def test_apps_are_rows_with_short_commits_and_more_for_those_who_ask() -> None:
     ]
     wide = shown(apps_listing((SHOP,), "wide"), "wide", Paper()).splitlines()
     assert wide[1].split() == [
-        *("shop", "OutOfSync", "Progressing", COMMIT, "shop", "/shop", "1", "-"),
+        *("shop", "OutOfSync", "Progressing", COMMIT, "shop", "/shop", "-", "1", "-"),
         *("2026-01-01T12:00:00Z", "1", "of", "3", "is", "there"),
     ]
     assert shown(apps_listing((NEW, SHOP), "name"), "name", Paper()) == "app/new\napp/shop"
+
+
+def test_that_somebody_holds_an_app_is_for_everybody_to_see() -> None:
+    held = replace(SHOP, paused=Pause(by="ann", since=NOON, reason="a migration"))
+    heading, row = shown(apps_listing((held,), "table"), "table", Paper()).splitlines()
+    assert heading.split()[-1] == "HELD"
+    assert row.endswith(held.hold)
+    assert held.hold in shown(app_listing(held, Paper()), "table", Paper())
 
 
 def test_forty_columns_keep_what_matters_most() -> None:

@@ -21,11 +21,12 @@ _APPS = (
     Column("HEALTH", least=11, painted=True),
     Column("REVISION", spare=1),
     Column("NAMESPACE", spare=2),
-    Column("SOURCE", least=12, spare=3),
-    Column("OBJECTS", spare=4, wide=True),
-    Column("OPERATION", spare=4, wide=True),
-    Column("LOOKED AT", spare=5, wide=True),
-    Column("MESSAGE", least=12, spare=6, wide=True),
+    Column("SOURCE", least=12, spare=4),
+    Column("HELD", least=12, spare=3, wide=True),
+    Column("OBJECTS", spare=5, wide=True),
+    Column("OPERATION", spare=5, wide=True),
+    Column("LOOKED AT", spare=6, wide=True),
+    Column("MESSAGE", least=12, spare=7, wide=True),
 )
 _OBJECTS = (
     Column("GROUP", spare=5),
@@ -83,14 +84,20 @@ def apps_listing(units: tuple[SyncUnit, ...], output: str) -> Listing:
 
     reports = [app_report(unit) for unit in units]
     rows = [_app_row(report, whole=output == "wide") for report in reports]
-    return Listing(_APPS, rows, [f"app/{each['app']}" for each in reports], reports)
+    return Listing(_columns(reports), rows, [f"app/{each['app']}" for each in reports], reports)
+
+
+def _columns(reports: list[dict[str, Any]]) -> list[Column]:
+    """The columns; that somebody holds an app is for everybody to see, and that nobody does for none."""
+    is_held = any(report["held"] for report in reports)
+    return [each._replace(wide=False) if is_held and each.heading == "HELD" else each for each in _APPS]
 
 
 def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
     revision = report["revision"] if whole else short(report["revision"])
     words = [report[word] for word in ("app", "sync", "health")]
-    rest = [report[word] for word in ("namespace", "source", "objects", "operation", "lookedAt", "message")]
-    return tuple(str(word) or "-" for word in (*words, revision, *rest))
+    rest = ("namespace", "source", "held", "objects", "operation", "lookedAt", "message")
+    return tuple(str(word) or "-" for word in (*words, revision, *(report[word] for word in rest)))
 
 
 def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
@@ -99,7 +106,7 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
 
     report = app_report(unit)
     resources = [resource_report(each) for each in unit.status.resources]
-    told = ("app", "sync", "health", "message", "revision", "namespace", "source", "operation")
+    told = ("app", "sync", "health", "message", "held", "revision", "namespace", "source", "operation")
     lines = [(word, report[word]) for word in told if report[word]]
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
     words = ("group", "kind", "namespace", "name", "status", "health", "message")
