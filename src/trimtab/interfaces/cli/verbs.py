@@ -21,6 +21,7 @@ VERBS = {
     "status": "status",
     "sync": "sync",
     "version": "version",
+    "why": "why",
 }
 
 
