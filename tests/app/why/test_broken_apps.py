@@ -22,7 +22,7 @@ async def test_an_app_that_is_well_is_said_to_be(stage: Stage) -> None:
     await stage.until("Deployment", lambda web: web.get("status", {}).get("availableReplicas"))
     answer = await stage.why()
     assert answer.well, answer
-    assert answer.sentence.startswith("app shop is well: it is Synced and Healthy at ")
+    assert answer.sentence.startswith("App shop is well: it is Synced and Healthy at ")
 
 
 async def test_an_image_that_cannot_be_pulled_is_named_down_to_the_pod(stage: Stage) -> None:
@@ -88,7 +88,7 @@ async def test_deletions_that_nobody_agreed_to_are_named(stage: Stage) -> None:
     stage.declare(config_map("settings-0"))
     answer = await stage.why()
     assert causes(answer) == ["prune-held"]
-    assert answer.sentence == "app shop would delete 12 objects, and nobody has agreed to that."
+    assert answer.sentence == "App shop would delete 12 objects, and nobody has agreed to that."
     assert "12 of 13 objects would be deleted" in answer.chains[0].links[-1].evidence
     assert "--confirm-deletions" in answer.chains[0].remedy
 

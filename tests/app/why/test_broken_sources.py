@@ -81,7 +81,7 @@ async def test_a_git_server_that_cannot_be_reached_is_named(tmp_path: Path) -> N
     url = f"http://127.0.0.1:{closed_port()}/shop.git"
     answer = await asked(tmp_path, AppSource(repo_url=url, target_revision="main"))
     assert causes(answer) == ["fetch-failed"]
-    assert answer.sentence == f"the source {url} at main cannot be fetched."
+    assert answer.sentence == f"The source {url} at main cannot be fetched."
     assert "cannot be reached" in answer.chains[0].links[-1].evidence
 
 
@@ -142,7 +142,7 @@ async def test_a_cluster_that_does_not_answer_is_an_answer(tmp_path: Path) -> No
 
     answer = await explain(opening(), "shop", namespace="default", clock=SystemClock())
     assert causes(answer) == ["cluster-unreachable"]
-    assert answer.sentence == "the cluster does not answer."
+    assert answer.sentence == "The cluster does not answer."
     assert server in answer.chains[0].links[-1].evidence
 
 

@@ -143,7 +143,7 @@ async def test_a_missing_right_to_write_is_named_with_verb_and_kind(
         answer = await lacking.why()
     assert answer.chains[0].cause == "no-rights"
     where = f"in the namespace {namespace}"
-    assert answer.sentence == f"user nobody may not patch configmaps {where}."
+    assert answer.sentence == f"User nobody may not patch configmaps {where}."
     assert answer.chains[0].remedy == f"Ask for a role with the verb patch on configmaps {where}"
 
 
@@ -157,7 +157,7 @@ async def test_a_missing_right_to_read_the_records_is_an_answer(
 
     answer = await explain(opening(), "shop", namespace=namespace, clock=SystemClock())
     assert causes(answer) == ["no-rights"]
-    assert answer.sentence == f"user reader may not get secrets in the namespace {namespace}."
+    assert answer.sentence == f"User reader may not get secrets in the namespace {namespace}."
 
 
 async def test_what_the_scheduler_says_is_the_evidence(stage: Stage) -> None:

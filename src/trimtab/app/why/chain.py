@@ -56,7 +56,7 @@ class _Found(Struct, frozen=True):
 def answer_from(facts: Facts) -> Answer:
     """Every cause that the facts show, the first one first."""
     chains = tuple(_chains(facts, _told(facts, _found(facts))))
-    sentence = chains[0].sentence if chains else _well(facts)
+    sentence = chains[0].sentence if chains else _sentence(_well(facts))
     return Answer(about=facts.about, sentence=sentence, now=facts.now, chains=chains)
 
 
@@ -64,6 +64,10 @@ def _well(facts: Facts) -> str:
     if facts.asked is None:
         return f"{facts.about} is well: it {facts.standing}."
     return f"{facts.about} is well; it belongs to {facts.owner or 'nobody known'}."
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _found(facts: Facts) -> list[_Found]:
@@ -125,7 +129,7 @@ def _chain(facts: Facts, found: _Found) -> Chain:
     last = Link(object=finding.subject, what=finding.what, since=finding.since, evidence=finding.evidence)
     return Chain(
         cause=found.cause.name,
-        sentence=f"{finding.subject} {finding.what}.",
+        sentence=_sentence(f"{finding.subject} {finding.what}."),
         remedy=finding.remedy,
         links=(*_above(facts, finding), last),
     )
