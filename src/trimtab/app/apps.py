@@ -42,7 +42,7 @@ from trimtab.engine.units import (
     UnitMissing,
     UnitNews,
 )
-from trimtab.errors import Conflict, Missing, Unavailable, UserError
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
 from trimtab.resources.secrets import StandIns
@@ -139,7 +139,7 @@ class Apps:
             if isinstance(event, ClusterReady):
                 ready.set_result(None)
             elif isinstance(event, ClusterLost):
-                ready.set_exception(Unavailable("the cluster", event.reason))
+                ready.set_exception(ClusterUnreachable("the cluster", event.reason))
 
         engine.events.subscribe(hear)
         async with plain_group() as group:
@@ -220,7 +220,7 @@ class Work:
 
     async def differing(self) -> Differing:
         """What of the app is not as its source wants it; nothing is written."""
-        seen = await self.engine.compare(self.name)
+        seen = await self.engine.preview(self.name)
         stand_ins = StandIns(self._apps.installation.key)
         return differing(seen.rows, seen.findings, stand_ins)
 

@@ -20,12 +20,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar, assert_never
 
+from msgspec import Struct
+
 from trimtab.engine.cache.trees import Branch
 from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
-from trimtab.engine.control.looking import Looker, Sight
+from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring
@@ -48,6 +51,7 @@ from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
@@ -100,6 +104,15 @@ _HELD: Final = (WorkState.BACKING_OFF, WorkState.QUARANTINED)
 
 class NothingUnderWay(UserError):
     """The unit has no operation that could be ended, waited for or approved."""
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """A unit as it compares now, and what a sync would do about it."""
+
+    rows: tuple[Row, ...]
+    #: what is the matter with single objects of its source
+    findings: tuple[Finding, ...]
+    plan: SyncPlan
 
 
 class Engine:
@@ -156,7 +169,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        looker = self._looker = Looker(manifests, settings.kept_objects, self._archive)
+        looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
@@ -340,15 +353,14 @@ class Engine:
 
     async def plan(self, unit_id: str, operation: Operation | None = None) -> SyncPlan:
         """What a sync of the unit would do now; nothing is written."""
+        return (await self.preview(unit_id, operation)).plan
+
+    async def preview(self, unit_id: str, operation: Operation | None = None) -> Preview:
+        """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
-        _, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return plan
-
-    async def compare(self, unit_id: str) -> Sight:
-        """What a unit's source wants now beside what is live, object by object; nothing is recorded."""
-        unit = self.unit(unit_id)
-        return await self._looker.look_at(unit, self._desk(unit), None, "")
+        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
+        return Preview(rows=sight.rows, findings=sight.findings, plan=plan)
 
     def tree(self, unit_id: str) -> tuple[Branch, ...]:
         """The live objects of a unit, as it was last looked at, and all that they own, parents first."""

@@ -17,6 +17,7 @@ VERBS = {
     "cluster": "cluster",
     "completion": "completion",
     "diff": "diff",
+    "doctor": "doctor",
     "health": "health",
     "history": "history",
     "pause": "pause",
@@ -31,6 +32,7 @@ VERBS = {
     "tree": "tree",
     "version": "version",
     "wait": "wait",
+    "why": "why",
 }
 
 
