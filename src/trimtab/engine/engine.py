@@ -108,6 +108,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     #: what is the matter with single objects of its source
     findings: tuple[Finding, ...]
+    #: the digest of what it was compared with
+    rendered: str
     plan: SyncPlan
 
 
@@ -343,7 +345,7 @@ class Engine:
             raise room.refusal()
         state = self._syncer.begin(operation or self._usual(unit))
         sight, plan = await self._syncer.plan(unit, desk, state)
-        return Preview(rows=sight.rows, findings=sight.findings, plan=plan)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
 
     def request_refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> None:
         """Have a unit looked at soon."""
