@@ -112,6 +112,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     #: what is the matter with single objects of its source
     findings: tuple[Finding, ...]
+    #: the digest of what it was compared with
+    rendered: str
     plan: SyncPlan
 
 
@@ -360,7 +362,7 @@ class Engine:
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
         sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return Preview(rows=sight.rows, findings=sight.findings, plan=plan)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
 
     def tree(self, unit_id: str) -> tuple[Branch, ...]:
         """The live objects of a unit, as it was last looked at, and all that they own, parents first."""

@@ -163,7 +163,9 @@ def _operation(facts: Facts, root: ResourceKey) -> Iterator[Link]:
     by = f" (by {state.operation.asked_by})" if state.operation.asked_by else ""
     words = f"is {state.message}" if facts.is_unfinished else f"{state.phase.value.lower()}: {state.message}"
     since = state.waiting_since if facts.is_unfinished else state.finished_at
-    yield Link(object=f"its sync to {state.revision or 'the newest revision'}{by}", what=words, since=since)
+    name = f"its sync to {state.revision or 'the newest revision'}{by}"
+    works = f"{facts.holder} carries it on" if facts.holder and facts.is_unfinished else ""
+    yield Link(object=name, what=words, since=since, evidence=works)
 
 
 def _healthily(status: str, message: str) -> str:

@@ -104,7 +104,7 @@ def _compared(facts: Facts, unit: SyncUnit, preview: Preview) -> Facts:
         preview.rows,
         preview.findings,
         revision=plan.revision,
-        rendered=unit.status.rendered,
+        rendered=preview.rendered,
         declared=unit.status.declared,
         now=facts.now,
     )

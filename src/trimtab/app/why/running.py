@@ -84,6 +84,8 @@ class Status(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a kubelet and the scheduler say of a pod."""
 
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[Container, ...] = ()
     init_container_statuses: tuple[Container, ...] = ()
@@ -203,6 +205,23 @@ def _ending(ended: Ended | None) -> str:
         return "ended"
     reason = f" ({ended.reason})" if ended.reason not in {"", "Error"} else ""
     return f"ended with exit code {ended.exit_code}{reason}"
+
+
+def pod_failed(facts: Facts) -> Iterator[Finding]:
+    """A pod has ended badly: its program, or because it was evicted or took too long."""
+    for pod in pods(facts):
+        if pod.status.phase != "Failed":
+            continue
+        how = "; ".join(ended_badly(pod.seen))
+        what = f"failed: {how or pod.status.reason or 'it does not say why'}"
+        key = pod.seen.key
+        yield about_object(
+            key,
+            what,
+            evidence=_joined(pod.status.reason, pod.status.message),
+            remedy=f"Read why: kubectl logs -n {key.namespace} {key.name}",
+            since=pod.unready_since,
+        )
 
 
 def unschedulable(facts: Facts) -> Iterator[Finding]:

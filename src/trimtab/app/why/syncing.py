@@ -13,6 +13,7 @@ from trimtab.app.why.reaching import no_right
 from trimtab.app.why.running import ended_badly
 from trimtab.app.why.words import NoRight, NoRoom, NotAdmitted, OtherIdentity, meaning_of
 from trimtab.engine.compare.tracking import OUR_MANAGER
+from trimtab.engine.control.policy import Later, Leave, Refuse, Start, auto_sync
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.rows import Difference, Verdict
 from trimtab.engine.sync.judging import tells_of_a_move
@@ -30,6 +31,8 @@ class Words(Struct, frozen=True, kw_only=True):
     key: ResourceKey
     text: str
     since: datetime | None = None
+    #: what could not be done with it
+    what: str = "could not be written"
 
 
 def refusals(facts: Facts) -> Iterator[Words]:
@@ -38,8 +41,10 @@ def refusals(facts: Facts) -> Iterator[Words]:
         if not result.hook or result.status is StepStatus.SYNC_FAILED:
             yield Words(key=result.key, text=result.message, since=result.at)
     for row in facts.rows:
-        if row.refusal or row.problem:
-            yield Words(key=row.key, text=row.refusal or row.problem)
+        if row.refusal:
+            yield Words(key=row.key, text=row.refusal)
+        elif row.problem:
+            yield Words(key=row.key, text=row.problem, what="could not be compared with its source")
     for seen in facts.family.values():
         for said in facts.said_of(seen, *_FAILED_TO_MAKE):
             if _is_still_short(facts, seen.key):
@@ -125,9 +130,8 @@ def refused(facts: Facts) -> Iterator[Finding]:
             continue
         if facts.root_of(words.key) != words.key:
             continue
-        remedy = "Correct it in its source"
-        what = "could not be written"
-        yield about_object(words.key, what, evidence=words.text, remedy=remedy, since=words.since)
+        remedy = "See what the server says, and correct the object in its source"
+        yield about_object(words.key, words.what, evidence=words.text, remedy=remedy, since=words.since)
 
 
 def foreign_owner(facts: Facts) -> Iterator[Finding]:
@@ -232,6 +236,25 @@ def field_owner(facts: Facts) -> Iterator[Finding]:
 
 def _is_foreign(each: Difference) -> bool:
     return any(manager.strip() not in {"", OUR_MANAGER} for manager in each.manager.split(","))
+
+
+def auto_sync_waits(facts: Facts) -> Iterator[Finding]:
+    """The app would sync by itself, and does not: it waits, it was refused, or no runner keeps it."""
+    unit = facts.unit
+    if unit is None or unit.policy.automated is None or facts.is_synced or facts.trouble is not None:
+        return
+    if facts.is_unfinished:
+        return
+    remedy = f"Sync it by hand: trimtab sync {unit.id}"
+    match auto_sync(unit, facts.now):
+        case Later(at=at, reason=reason):
+            what = f"is synced by itself again at {at:%H:%M:%S} UTC"
+            yield _about_app(facts, what, evidence=reason, remedy=f"Wait. {remedy}")
+        case Refuse(message=reason) | Leave(reason=reason):
+            yield _about_app(facts, "is not synced by itself", evidence=reason, remedy=remedy)
+        case Start(reason=reason):
+            what = "is to be synced by itself, and no runner has done so yet"
+            yield _about_app(facts, what, evidence=reason, remedy=f"See that a runner runs. {remedy}")
 
 
 def not_synced(facts: Facts) -> Iterator[Finding]:
