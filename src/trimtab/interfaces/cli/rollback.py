@@ -87,6 +87,7 @@ async def _carried_out(
 ) -> SyncUnit:
     from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
+    from trimtab.interfaces.cli.output import paper_at
     from trimtab.interfaces.cli.telling import telling
 
     pin = unit.pinned
@@ -96,7 +97,7 @@ async def _carried_out(
         click.echo("An earlier sync of this app was not seen through: ending it first.", err=True)
         await work.end(held=tell_held)
     plan = await work.plan(operation)
-    click.echo(plan_table(plan), nl=False)
+    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
     consent = await word.given(plan)
     async with telling(invocation, work, plan) as told:
         await work.carry_out(operation, plan, consent=consent, held=tell_held, pin=pin)
