@@ -9,10 +9,10 @@ import pytest
 
 from tests.app.why.stage import Stage, embedded
 from tests.engine.stage import config_map, deployment
-from trimtab.app.apps import NotWell, until_gone
 from trimtab.app.differing import Change, diff_report
+from trimtab.app.goals import Goal
 from trimtab.app.trees import lines_of
-from trimtab.app.waiting import Goal
+from trimtab.app.waiting import NotWell
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import Missing
@@ -95,14 +95,14 @@ async def test_waiting_too_long_says_how_the_app_stands(stage: Stage) -> None:
 
 
 async def test_an_app_that_is_not_recorded_is_gone_and_missing(stage: Stage) -> None:
-    await until_gone(stage.apps, "shop", 60)
+    await stage.apps.until_gone("shop", 60)
     with pytest.raises(Missing, match="app shop: there is no such app"):
         await stage.apps.named("shop")
     await stage.sync(config_map("settings"))
     assert (await stage.apps.named("shop")).id == "shop"
     with pytest.raises(NotWell, match="it is still recorded, after 0 s"):
-        await until_gone(stage.apps, "shop", 0)
+        await stage.apps.until_gone("shop", 0)
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(until_gone(stage.apps, "shop", 60))
+        waiting = group.create_task(stage.apps.until_gone("shop", 60))
         await stage.apps.records().delete("shop")
         await waiting

@@ -5,50 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
+from trimtab.app.goals import Goal
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
 from trimtab.app.trees import Node, grown
-from trimtab.app.waiting import Goal, holds, stands
+from trimtab.app.waiting import until, until_gone
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold
-from trimtab.engine.events import (
-    ClusterLost,
-    ClusterReady,
-    ComparisonFailed,
-    Event,
-    OperationPlanned,
-    UnitEvent,
-    UnitRefreshed,
-)
+from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import (
-    AllTold,
-    Gone,
-    ManifestGenerator,
-    Pin,
-    Stored,
-    SyncUnit,
-    UnitHeld,
-    UnitMissing,
-    UnitNews,
-)
-from trimtab.errors import ClusterUnreachable, Conflict, Missing, Unavailable, UserError
+from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.sources.rendering.specs import Capabilities
-from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+from trimtab.tasks import SystemClock, plain_group
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
@@ -116,6 +98,11 @@ class Apps:
         if found is None:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
+
+    async def until_gone(self, name: str, seconds: float) -> None:
+        """Return when there is no app of this name."""
+        if self.installation.recorded:
+            await until_gone(self.records(only=name), name, seconds)
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
@@ -190,10 +177,6 @@ class Apps:
 
 class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
-
-
-class NotWell(Unavailable):
-    """An app has not become in time what it was waited for to be."""
 
 
 def _silent(_unit: SyncUnit) -> None:
@@ -345,57 +328,4 @@ class Work:
         self, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None] = _silent
     ) -> SyncUnit:
         """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
-        looked = asyncio.Event()
-
-        def hear(_app: str, event: UnitEvent) -> None:
-            if isinstance(event, UnitRefreshed | ComparisonFailed):
-                looked.set()
-
-        # The engine looks by itself whenever something of the app changes.
-        silence = self.engine.on_unit_event(hear)
-        unit = await self.look()
-        told(unit)
-        try:
-            async with time_limit(
-                timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
-            ):
-                while not holds(unit, goals):
-                    await looked.wait()
-                    looked.clear()
-                    unit = self.engine.unit(self.name)
-                    told(unit)
-        except DeadlinePassed as error:
-            raise NotWell(f"app {self.name}", f"it is {stands(unit)}, after {seconds:g} s") from error
-        finally:
-            silence()
-        return unit
-
-
-async def until_gone(apps: Apps, name: str, seconds: float) -> None:
-    """Return when no app of this name is recorded."""
-    there, gone = False, asyncio.Event()
-
-    def hear(news: UnitNews) -> None:
-        nonlocal there
-        match news:
-            case Stored(unit=unit) if unit.id == name:
-                there = True
-            case Gone(id=unit_id) if unit_id == name:
-                gone.set()
-            case AllTold() if not there:
-                gone.set()
-            case _:
-                return
-
-    if not apps.installation.recorded:
-        return
-    try:
-        async with (
-            time_limit(timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {name}"),
-            plain_group() as group,
-        ):
-            following = group.create_task(apps.records().follow(hear))
-            await gone.wait()
-            following.cancel()
-    except DeadlinePassed as error:
-        raise NotWell(f"app {name}", f"it is still recorded, after {seconds:g} s") from error
+        return await until(self.engine, self.name, goals, seconds, told)
