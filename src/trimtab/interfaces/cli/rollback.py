@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -25,7 +26,7 @@ class Goal(NamedTuple):
 
 
 @click.command()
-@click.argument("app")
+@click.argument("app", shell_complete=app_names)
 @click.argument("entry", metavar="[ID]", type=int, required=False)
 @click.option("--reason", default="", help="Why; shown to whoever wonders.")
 @click.option("--prune", is_flag=True, help="Delete what that entry did not have.")
