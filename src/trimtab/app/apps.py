@@ -259,7 +259,7 @@ class Work:
         except DeadlinePassed as error:
             health = unit.status.health
             reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
-            raise NotWell(f"app {self.name}", reason) from error
+            raise NotWell(f"app {self.name}", reason, f"Ask why with: trimtab why {self.name}") from error
         finally:
             quiet()
             gone()

@@ -85,14 +85,14 @@ async def _cluster_checks(
     yield checks.ok("access", f"the context leads to {access.server}")
     async with connect(access, settings.cluster) as cluster:
         try:
-            version = await cluster.version()
+            version, ahead = await cluster.version(), await _ahead(cluster, clock)
             discovery = await cluster.discover()
         except TrimtabError as error:
             yield checks.wrong("server", error)
             return
         yield checks.ok("server", f"{access.server} answers")
         yield checks.version_check(version)
-        yield checks.clock_check(await _ahead(cluster, clock))
+        yield checks.clock_check(ahead)
         yield checks.apis_check(discovery.failed)
         yield await _rights("rights to record", cluster, _to_record(settings.apps.namespace), needed=True)
         yield await _rights("rights to sync", cluster, _to_sync(namespace), needed=bool(namespace))

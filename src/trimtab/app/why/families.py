@@ -58,7 +58,9 @@ async def read_family(cluster: Cluster, roots: tuple[ResourceKey, ...]) -> Famil
     if not roots:
         return Family()
     reading = _Reading(cluster, await cluster.discover())
-    found = [each for key in roots[:_MOST_ROOTS] if (each := await reading.one(key)) is not None]
+    async with plain_group() as group:
+        tasks = [group.create_task(reading.one(key)) for key in roots[:_MOST_ROOTS]]
+    found = [each for task in tasks if (each := task.result()) is not None]
     spaces = dict.fromkeys(each.metadata.namespace for each in found if each.metadata.namespace)
     async with plain_group() as group:
         for space in spaces:
