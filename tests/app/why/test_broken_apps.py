@@ -261,6 +261,15 @@ async def test_an_app_that_should_sync_by_itself_says_why_it_does_not(stage: Sta
     assert (await stage.unit()).operation is None  # whoever looks sets nothing off
 
 
+async def test_what_the_server_does_not_take_is_named_with_its_words(stage: Stage) -> None:
+    fixed = {**config_map("settings"), "immutable": True}
+    await stage.sync(fixed)
+    stage.declare({**config_map("settings", "2"), "immutable": True})
+    answer = await stage.why()
+    assert causes(answer) == ["refused"]
+    assert "field is immutable when `immutable` is set" in answer.chains[0].links[-1].evidence
+
+
 async def test_a_kind_that_the_cluster_does_not_serve_is_named(stage: Stage) -> None:
     stage.declare(
         config_map("settings"), {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
