@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trimtab.app.why.causes import CAUSES, Cause
 from trimtab.app.why.facts import Facts, Finding
-from trimtab.engine.operations import StepPhase
+from trimtab.engine.operations import OperationState, StepPhase
 from trimtab.resources.keys import ResourceKey
 
 #: so many chains of one cause are told; a thousand would say no more
@@ -169,11 +169,19 @@ def _operation(facts: Facts, root: ResourceKey) -> Iterator[Link]:
     if root not in touched:
         return
     by = f" (by {state.operation.asked_by})" if state.operation.asked_by else ""
-    words = f"is {state.message}" if facts.is_unfinished else f"{state.phase.value.lower()}: {state.message}"
     since = state.waiting_since if facts.is_unfinished else state.finished_at
     name = f"its sync to {state.revision or 'the newest revision'}{by}"
+    words = _progress(state, is_unfinished=facts.is_unfinished)
     works = f"{facts.holder} carries it on" if facts.holder and facts.is_unfinished else ""
     yield Link(object=name, what=words, since=since, evidence=works)
+
+
+def _progress(state: OperationState, *, is_unfinished: bool) -> str:
+    if not is_unfinished:
+        return f"{state.phase.value.lower()}: {state.message}"
+    if state.retry_at is not None:
+        return f"failed, and is tried again: {state.message}"
+    return f"is {state.message}" if state.waiting_since is not None else "is under way"
 
 
 def _healthily(status: str, message: str) -> str:

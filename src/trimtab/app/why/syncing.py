@@ -38,7 +38,8 @@ class Words(Struct, frozen=True, kw_only=True):
 def refusals(facts: Facts) -> Iterator[Words]:
     """Everything that was refused: to us in the last sync or when comparing, and to controllers."""
     for result in failed_results(facts):
-        if not result.hook or result.status is StepStatus.SYNC_FAILED:
+        # What was written and became degraded was not refused: its own family says what is wrong with it.
+        if result.status is StepStatus.SYNC_FAILED:
             yield Words(key=result.key, text=result.message, since=result.at)
     for row in facts.rows:
         if row.refusal:
@@ -134,6 +135,15 @@ def refused(facts: Facts) -> Iterator[Finding]:
         yield about_object(words.key, words.what, evidence=words.text, remedy=remedy, since=words.since)
 
 
+def unplannable(facts: Facts) -> Iterator[Finding]:
+    """An object cannot even be planned: what it asks for contradicts itself, or its namespace is going."""
+    known = {row.key for row in facts.rows if row.claimed_by is not None or row.problem}
+    for each in facts.plan.refused if facts.plan is not None else ():
+        if each.key not in known:
+            what = "cannot be synced"
+            yield about_object(each.key, what, evidence=each.reason, remedy=each.remedy)
+
+
 def foreign_owner(facts: Facts) -> Iterator[Finding]:
     """An object that the app declares carries somebody else's mark."""
     for row in facts.rows:
@@ -161,14 +171,20 @@ def prune_held(facts: Facts) -> Iterator[Finding]:
 
 
 def not_pruned(facts: Facts) -> Iterator[Finding]:
-    """Objects that the source no longer declares are still there, because pruning was not asked for."""
+    """What the source no longer declares is still there: pruning was not asked for, or is not wanted."""
     if facts.plan is None or facts.unit is None or facts.plan.held:
         return
-    left = [step.key for step in facts.plan.steps if isinstance(step, Prune)]
+    extra = [step for step in facts.plan.steps if isinstance(step, Prune)]
+    left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
     if left:
         what = f"still has {_counted(len(left), 'object')} that the source no longer declares"
         remedy = f"Delete them: trimtab sync {facts.unit.id} --prune"
-        yield _about_app(facts, what, evidence=_named(left), remedy=remedy)
+        yield _about_app(facts, what, evidence=_named([step.key for step in left]), remedy=remedy)
+    if kept:
+        what = f"keeps {_counted(len(kept), 'object')} that the source no longer declares"
+        reasons = ", ".join(dict.fromkeys(step.skip for step in kept))
+        evidence = f"{_named([step.key for step in kept])}: {reasons}"
+        yield _about_app(facts, what, evidence=evidence, remedy="Delete them by hand if they are not meant")
 
 
 def hook_failed(facts: Facts) -> Iterator[Finding]:
@@ -190,14 +206,16 @@ def _endings(facts: Facts, root: ResourceKey) -> Iterator[str]:
 
 def interrupted(facts: Facts) -> Iterator[Finding]:
     """A sync was begun, and nobody carries it on."""
-    if facts.unit is None or not facts.is_unfinished or facts.state is None or facts.holder:
+    if facts.unit is None or not facts.is_unfinished or facts.holder:
         return
+    state = facts.state
+    message = state.message if state is not None else ""
     yield _about_app(
         facts,
         "has a sync that was begun and that nobody carries on",
-        evidence=facts.state.message or "its record says that it is under way, and nobody holds its lease",
+        evidence=message or "its record says that it is under way, and nobody holds its lease",
         remedy=f"Finish it: trimtab sync {facts.unit.id}",
-        since=facts.state.started_at,
+        since=state.started_at if state is not None else None,
     )
 
 
