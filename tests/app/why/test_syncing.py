@@ -114,7 +114,15 @@ def test_each_record_tells_its_cause(known: Facts, causes: list[str]) -> None:
 def test_a_sync_that_was_asked_for_and_not_begun_is_not_forgotten() -> None:
     asked = replace(UNIT, operation=Operation(asked_by="ann"))
     assert told(answer_from(facts(unit=asked))) == ["interrupted"]
-    assert told(answer_from(facts(unit=asked, holder="ann@here"))) == []
+    assert told(answer_from(facts(unit=asked, holder="ann@here"))) == ["wave-waits"]
+
+
+def test_what_is_not_well_is_never_called_well() -> None:
+    answer = answer_from(facts(rows=(), standing="is Unknown and Healthy at 4f2c"))
+    assert (told(answer), answer.sentence) == (["unexplained"], "App shop is Unknown and Healthy at 4f2c.")
+    degraded = facts(rows=(), is_synced=True, health=Health(HealthStatus.DEGRADED, "sad"))
+    assert told(answer_from(degraded)) == ["unexplained"]
+    assert answer_from(facts(rows=(), is_synced=True)).well
 
 
 def test_what_is_tried_again_says_so_with_the_time() -> None:

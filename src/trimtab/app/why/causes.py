@@ -71,4 +71,5 @@ CAUSES: Final[tuple[Cause, ...]] = (
     *_weak("unwell", running.unwell),
     *_weak("sync-failed", syncing.sync_failed),
     *_strong("unseen", reaching.unseen),
+    *_weak("unexplained", syncing.unexplained),
 )

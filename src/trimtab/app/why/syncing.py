@@ -14,6 +14,7 @@ from trimtab.app.why.running import ended_badly
 from trimtab.app.why.words import NoRight, NoRoom, NotAdmitted, OtherIdentity, meaning_of
 from trimtab.engine.compare.tracking import OUR_MANAGER
 from trimtab.engine.control.policy import Later, Leave, Refuse, Start, auto_sync
+from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.rows import Difference, Verdict
 from trimtab.engine.sync.judging import tells_of_a_move
@@ -110,7 +111,7 @@ def admission(facts: Facts) -> Iterator[Finding]:
 
 
 def moved(facts: Facts) -> Iterator[Finding]:
-    """What a plan was agreed to on had changed before it was carried out."""
+    """What was there when a plan was agreed to had changed before it was carried out."""
     state, remedy = facts.state, "Plan and sync anew: what is there now is taken into account"
     for result in failed_results(facts):
         if tells_of_a_move(result.message) or isinstance(meaning_of(result.message), OtherIdentity):
@@ -222,9 +223,15 @@ def interrupted(facts: Facts) -> Iterator[Finding]:
 def wave_waits(facts: Facts) -> Iterator[Finding]:
     """The sync waits for an object to become healthy, for a hook to end, or for something to be gone."""
     state = facts.state
-    if state is None or not facts.is_unfinished:
+    if not facts.is_unfinished:
         return
-    running = [each for each in state.results if each.phase is StepPhase.RUNNING and each.status is not None]
+    results = state.results if state is not None else ()
+    running = [each for each in results if each.phase is StepPhase.RUNNING and each.status is not None]
+    if state is None or not running:
+        words = state.message if state is not None else "it has not begun yet"
+        since = state.waiting_since or state.started_at if state is not None else None
+        yield _about_app(facts, "is being synced", evidence=words, since=since)
+        return
     for result in running:
         awaited = "to end" if result.hook else "to become healthy"
         what = f"is what the {result.sync_phase.value} phase waits for {awaited}"
@@ -295,6 +302,14 @@ def sync_failed(facts: Facts) -> Iterator[Finding]:
     if state is not None and facts.has_failed and not facts.is_synced:
         what = "was not synced: its last sync failed"
         yield _about_app(facts, what, evidence=state.message, since=state.finished_at)
+
+
+def unexplained(facts: Facts) -> Iterator[Finding]:
+    """The app is not as it should be, and nothing that could be read says why."""
+    is_well = facts.is_synced and facts.health.status is HealthStatus.HEALTHY
+    if facts.unit is not None and facts.asked is None and not is_well:
+        remedy = "See the objects that are not well with: trimtab status " + facts.unit.id
+        yield _about_app(facts, facts.standing or "is not well", evidence=facts.health.message, remedy=remedy)
 
 
 def _about_app(
