@@ -303,5 +303,8 @@ async def test_an_object_that_nobody_manages_is_explained_all_the_same(stage: St
     assert causes(answer) == ["image-pull"]
     assert objects(answer)[0] == "Deployment.apps default/web"
     await stage.create(config_map("lonely"))
+    helm = {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "shop"}
+    await stage.create({**config_map("helms"), "metadata": {"name": "helms", "annotations": helm}})
+    assert (await stage.why("cm/helms")).sentence.endswith("is well; it belongs to helm shop/web.")
     lonely = await stage.why("cm/lonely")
     assert lonely.sentence == "ConfigMap default/lonely is well; it belongs to nobody known."

@@ -1,4 +1,4 @@
-"""What only a real control plane refuses: quotas, policies, missing rights, and what its scheduler says."""
+"""What only a real control plane refuses: quotas, policies, webhooks, missing rights."""
 
 from __future__ import annotations
 
@@ -209,13 +209,3 @@ async def test_a_missing_right_to_read_the_records_is_an_answer(
     answer = await explain(opening(), "shop", namespace=namespace, clock=SystemClock())
     assert causes(answer) == ["no-rights"]
     assert answer.sentence == f"User reader may not get secrets in the namespace {namespace}."
-
-
-async def test_what_the_scheduler_says_is_the_evidence(stage: Stage) -> None:
-    picky = deployment("web", replicas=1)
-    picky["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
-    await stage.sync(picky)
-    await stage.until("Pod", lambda pod: pod.get("status", {}).get("conditions"))
-    answer = await stage.why()
-    assert causes(answer) == ["unschedulable"]
-    assert "didn't match Pod's node affinity/selector" in answer.chains[0].links[-1].evidence
