@@ -85,7 +85,7 @@ def test_the_page_shows_what_is_really_said() -> None:
         checks.version_check(ServerVersion(git_version="v1.36.3")),
         checks.clock_check(timedelta(seconds=40)),
         checks.apis_check({}),
-        checks.rights_check("rights to record", [], 10, needed=True),
+        checks.rights_check("rights to record", [], 9, needed=True),
         checks.rights_check("rights to sync", questions(("delete", jobs, "shop")), 60, needed=True),
     ]
     shown = "\n".join(f"{check.state.value:<8} {check.words}" for check in found)
