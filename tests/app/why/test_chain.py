@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from trimtab.app.why.causes import CAUSES
 from trimtab.app.why.chain import Answer, Chain, Link, answer_from
 from trimtab.app.why.facts import Facts, Seen
@@ -91,6 +94,38 @@ def test_manifests_of_any_shape_are_read() -> None:
     for status in ({}, {"containerStatuses": "none"}, {"conditions": [{"type": 1}]}, None):
         odd = Seen(key=pod("a").key, uid="a", manifest={"status": status, "metadata": None})
         assert answer_from(facts(odd)).well
+
+
+WORDS = st.sampled_from(
+    [
+        "",
+        "Failed",
+        "Pending",
+        "Running",
+        "True",
+        "False",
+        "Ready",
+        "CrashLoopBackOff",
+        "ErrImagePull",
+        "\x1b[2J",
+    ]
+)
+FIELDS = st.sampled_from(
+    ["phase", "conditions", "containerStatuses", "state", "waiting", "terminated", "reason", "type", "name"]
+)
+ANYTHING = st.recursive(
+    WORDS | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(status=ANYTHING, metadata=ANYTHING)
+def test_whatever_a_cluster_shows_there_is_an_answer_that_can_be_printed(status: Any, metadata: Any) -> None:
+    odd = Seen(key=pod("a").key, uid="a", manifest={"status": status, "metadata": metadata}, parent=WEB)
+    answer = answer_from(facts(root(), odd))
+    assert not answer.well
+    assert all(line.isprintable() for line in answer_text(answer).splitlines())
 
 
 def test_every_cause_has_a_meaning_and_weak_ones_come_after_what_they_pass_on() -> None:
