@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from trimtab.app.deletion import DELETION, until_gone
+from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal
@@ -300,7 +300,7 @@ class Work:
             await self._draft.publish(self._records)
             state = await self.engine.sync(self.name, replace(DELETION, plan_digest=plan.digest))
             if state.phase is OperationPhase.SUCCEEDED:
-                await until_gone(self.engine, self._apps.cluster, plan, seconds, told)
+                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
                 await self._forget()
             return state
 
