@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from trimtab.app.drafts import DraftStore
 from trimtab.app.installation import Installation, find_installation, record_installation
-from trimtab.app.sources import SourceManifests, open_manifests
+from trimtab.app.sources import open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import SyncUnit, UnitMissing
-from trimtab.errors import Conflict, Unavailable, UserError
+from trimtab.engine.units import ManifestGenerator, SyncUnit, UnitMissing
+from trimtab.errors import ClusterUnreachable, Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
 from trimtab.settings import Settings
@@ -60,7 +60,7 @@ class Apps:
         self,
         cluster: Cluster,
         settings: Settings,
-        manifests: SourceManifests,
+        manifests: ManifestGenerator,
         installation: Installation,
         who: str,
     ) -> None:
@@ -104,7 +104,7 @@ class Apps:
             if isinstance(event, ClusterReady):
                 ready.set_result(None)
             elif isinstance(event, ClusterLost):
-                ready.set_exception(Unavailable("the cluster", event.reason))
+                ready.set_exception(ClusterUnreachable("the cluster", event.reason))
 
         engine.events.subscribe(hear)
         async with plain_group() as group:

@@ -16,12 +16,14 @@ import click
 VERBS = {
     "cluster": "cluster",
     "demo": "demo",
+    "doctor": "doctor",
     "plan": "plan",
     "render": "render",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
     "version": "version",
+    "why": "why",
 }
 
 
