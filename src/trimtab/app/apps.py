@@ -6,19 +6,22 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from trimtab.app.drafts import DraftStore
+from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
-from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
+from trimtab.engine.control.policy import check_hold
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
+from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import ManifestGenerator, SyncUnit, UnitMissing
+from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import ClusterUnreachable, Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
@@ -28,6 +31,7 @@ from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
+_T = TypeVar("_T")
 
 
 @asynccontextmanager
@@ -67,6 +71,8 @@ class Apps:
         self.cluster = cluster
         self.installation = installation
         self._who = who
+        #: who works, without the process: what records remember
+        self.person = who.partition(" (")[0]
         self._settings = settings
         self._manifests = manifests
 
@@ -94,6 +100,7 @@ class Apps:
             self._manifests,
             draft,
             cache=self._settings.cache,
+            archive=self.archive(),
             key=self.installation.key,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,6 +126,14 @@ class Apps:
         """Have the cluster know the installation, if this is its first app."""
         self.installation = await record_installation(self.cluster, self.installation)
 
+    async def alone(self, name: str, work: Callable[[], Awaitable[_T]], held: Callable[[str], None]) -> _T:
+        """Work on an app while nobody else does; whoever does now is told to `held`, and waited for."""
+        lease = self.lease_of(name)
+        holding = await lease.holding()
+        if holding is not None and holding.holder:
+            held(holding.holder)
+        return await lease.hold(work)
+
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
         return Lease(
@@ -129,9 +144,18 @@ class Apps:
             clock=SystemClock(),
         )
 
-    def records(self) -> RecordStore:
-        """Where apps are recorded."""
+    def records(self, *, only: str = "") -> RecordStore:
+        """Where apps are recorded; with `only`, that one alone is followed."""
         return RecordStore(
+            self.cluster,
+            namespace=self.installation.namespace,
+            keys=Keyring(self.installation.key),
+            only=only,
+        )
+
+    def archive(self) -> RecordArchive:
+        """What apps rendered to, for going back."""
+        return RecordArchive(
             self.cluster, namespace=self.installation.namespace, keys=Keyring(self.installation.key)
         )
 
@@ -155,6 +179,7 @@ class Work:
         self._apps = apps
         self._draft = draft
         self._asked = unit
+        self._records = apps.records(only=unit.id)
         self._is_as_asked = False
 
     async def look(self) -> SyncUnit:
@@ -170,13 +195,28 @@ class Work:
             raise Conflict(str(first.key), f"{first.reason}{others}", first.remedy)
         return plan
 
+    def check_hold(self, operation: Operation) -> None:
+        """Refuse to work on an app that somebody paused or pinned, with the way out."""
+        try:
+            check_hold(self._asked, operation)
+        except UnitHeld as error:
+            raise held(self._asked) from error
+
     async def carry_out(
-        self, operation: Operation, plan: SyncPlan, *, consent: bool, held: Callable[[str], None]
+        self,
+        operation: Operation,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        held: Callable[[str], None],
+        pin: Pin | None = None,
     ) -> OperationState:
         """Record the app, then do exactly what the plan says; another plan is refused.
 
-        Deletions that wait for somebody's word need `consent`; without it nothing is begun.
+        Deletions that wait for somebody's word need `consent`; without it nothing is begun. A `pin` is
+        recorded before anything is done, so that nobody undoes it.
         """
+        self.check_hold(operation)
         if plan.held and not consent:
             reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
             remedy = "If they are meant, add --confirm-deletions"
@@ -184,7 +224,10 @@ class Work:
         await self._apps.record_installation()
 
         async def carry_out() -> OperationState:
-            await self._draft.publish(self._apps.records())
+            if pin is not None:
+                await self._draft.amend(self.name, with_pin(pin))
+                await self._records.amend(self.name, with_pin(pin))
+            await self._draft.publish(self._records)
             return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
 
         with self._agreeing(consent=consent):
@@ -206,9 +249,10 @@ class Work:
 
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
+        self.check_hold(self.unfinished or Operation())
 
         async def go_on() -> OperationState:
-            await self._draft.resume(self._apps.records())
+            await self._draft.resume(self._records)
             return await self.engine.wait_for_sync(self.name)
 
         with self._agreeing(consent=consent):
@@ -216,6 +260,18 @@ class Work:
         begun, asked = await self._draft.get(self.name), self._asked
         self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
         self._draft.redraft(asked)
+        return state
+
+    async def end(self, *, held: Callable[[str], None]) -> OperationState:
+        """End what is under way, whoever carries it on: the word is left in the record, and seen through."""
+        await self._records.amend(self.name, with_end(self._apps.person))
+
+        async def see_it_end() -> OperationState:
+            await self._draft.resume(self._records)
+            return await self.engine.wait_for_sync(self.name)
+
+        state = await self._apps.alone(self.name, see_it_end, held)
+        self._draft.redraft(self._asked)
         return state
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
@@ -232,12 +288,8 @@ class Work:
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
     ) -> OperationState:
-        """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
-        lease = self._apps.lease_of(self.name)
-        holding = await lease.holding()
-        if holding is not None and holding.holder:
-            held(holding.holder)
-        state = await lease.hold(work)
+        """Work while nobody else does, to a good end."""
+        state = await self._apps.alone(self.name, work, held)
         if state.phase is not OperationPhase.SUCCEEDED:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state

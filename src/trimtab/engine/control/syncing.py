@@ -78,7 +78,10 @@ class Syncer:
     async def plan(self, unit: SyncUnit, desk: Desk, state: OperationState) -> tuple[Sight, SyncPlan]:
         """What an operation would do now."""
         operation = state.operation
-        sight = await self._looker.look_at(unit, desk, operation.source, state.revision)
+        is_ending = unit.operation is not None and bool(unit.operation.ended_by)
+        sight = await self._looker.look_at(
+            unit, desk, operation.source, state.revision, entry=operation.entry, as_tried=is_ending
+        )
         metadata = unit.policy.namespace_metadata
         namespace = Namespace(
             name=unit.destination.namespace,

@@ -101,6 +101,7 @@ class _Syncing:
         from trimtab.engine.sync.showing import plan_table
 
         work = self._work
+        work.check_hold(work.unfinished or operation)
         finished = await self._finished() if work.unfinished is not None else None
         plan = await work.plan(operation)
         if finished is not None and work.was_it(finished, operation, plan):
