@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -104,7 +105,7 @@ class Stage:
 
     def show(self, *words: str, code: int = 0) -> list[str]:
         """Run a verb for everybody to see; it has to end with this exit code. What it printed, by lines."""
-        click.secho(f"$ trimtab {' '.join(words)}", bold=True)
+        click.secho(f"$ trimtab {shlex.join(words)}", bold=True)
         heard = Echo(sys.stdout)
         with redirect_stdout(heard):
             ended = run(words, self._environment)
@@ -138,7 +139,7 @@ class Stage:
         """Commit everything in the repository, and say so."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", message)
-        click.secho(f"$ git commit -m '{message}'", bold=True)
+        click.secho(f"$ git commit -a -m {shlex.quote(message)}", bold=True)
 
     def git(self, *words: str) -> None:
         """Run git in the repository."""

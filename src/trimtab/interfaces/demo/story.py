@@ -9,7 +9,8 @@ from trimtab.interfaces.demo.stage import Stage
 
 OVERLAY: Final = "overlays/live/kustomization.yaml"
 HELD: Final = 2  # the exit code of what somebody has to decide
-NOT_WELL: Final = 4
+NOT_WELL: Final = 4  # something did not become healthy in time
+NOT_WELL_NOW: Final = 1  # the answer of `why` when something is the matter
 _BROKEN: Final = """patches:
   # The cluster in memory pulls no images; this has its pods behave as if there were no such image.
   - target: {kind: Deployment, name: web}
@@ -86,7 +87,17 @@ def broken_image(stage: Stage) -> None:
     stage.act("A commit names an image that does not exist")
     stage.edit(OVERLAY, 'newTag: "2.1"\n', f'newTag: "2.2-typo"\n{_BROKEN}')
     stage.commit("web 2.2")
-    stage.show("sync", "shop", "--yes", "--timeout", "4", code=NOT_WELL)
+    stage.show("sync", "shop", "--yes", "--timeout", "3", code=NOT_WELL)
+    stage.say("Why?")
+    said = "\n".join(stage.show("why", "shop", code=NOT_WELL_NOW))
+    stage.holds("`why` names the image", "registry.example/shop/web:2.2-typo" in said, True)
+
+
+def back(stage: Stage) -> None:
+    """Go back to what was well."""
+    stage.act("Back to the last state that was well, without Git")
+    said = stage.show("rollback", "shop", "--yes", "--reason", "2.2 has no image")
+    stage.holds("the shop is well again", said[-1].partition(",")[0], "shop is Synced and Healthy")
 
 
 CHAPTERS: Final[tuple[Callable[[Stage], None], ...]] = (
@@ -96,6 +107,7 @@ CHAPTERS: Final[tuple[Callable[[Stage], None], ...]] = (
     drift,
     bad_commit,
     broken_image,
+    back,
 )
 
 
