@@ -14,7 +14,8 @@ def demo(invocation: Invocation, /, *, keep: bool) -> None:
     """Show what Trimtab does, in a minute, on a cluster in memory.
 
     A small shop in a Git repository is planned, synced and watched; a commit, drift, a commit that would
-    delete too much, a broken image and a rollback follow. It works in a temporary folder; your clusters are not touched.
+    delete too much, a broken image and a rollback follow. It works in a temporary folder; your clusters are
+    not touched.
 
     \b
     Examples:
