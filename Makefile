@@ -19,7 +19,7 @@ demo: ## a small shop from its first sync to a rollback, on a cluster in memory;
 	@$(BIN)/trimtab demo $(DEMO)
 
 test: check ## set up, check, and run the tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n logical --dist worksteal
 
 fuzz: setup ## try the embedded cluster with random bad requests for a minute
 	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60
