@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
+from trimtab.app.trees import Node, grown
+from trimtab.app.waiting import Goal, holds, stands
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold
-from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
-from trimtab.engine.health import HealthStatus
+from trimtab.engine.events import (
+    ClusterLost,
+    ClusterReady,
+    ComparisonFailed,
+    Event,
+    OperationPlanned,
+    UnitEvent,
+    UnitRefreshed,
+)
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
-from trimtab.errors import ClusterUnreachable, Conflict, Unavailable, UserError
+from trimtab.engine.units import (
+    AllTold,
+    Gone,
+    ManifestGenerator,
+    Pin,
+    Stored,
+    SyncUnit,
+    UnitHeld,
+    UnitMissing,
+    UnitNews,
+)
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
+from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
@@ -88,6 +109,13 @@ class Apps:
             return await self.records().get(name)
         except UnitMissing:
             return None
+
+    async def named(self, name: str) -> SyncUnit:
+        """The app of this name; `Missing` if there is none."""
+        found = await self.find(name)
+        if found is None:
+            raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
+        return found
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
@@ -165,7 +193,11 @@ class SyncFailed(UserError):
 
 
 class NotWell(Unavailable):
-    """An app was synced, and has not become healthy in time."""
+    """An app has not become in time what it was waited for to be."""
+
+
+def _silent(_unit: SyncUnit) -> None:
+    return
 
 
 class Work:
@@ -185,6 +217,17 @@ class Work:
     async def look(self) -> SyncUnit:
         """How the app stands now."""
         return await self.engine.refresh(self.name)
+
+    async def differing(self) -> Differing:
+        """What of the app is not as its source wants it; nothing is written."""
+        seen = await self.engine.compare(self.name)
+        stand_ins = StandIns(self._apps.installation.key)
+        return differing(seen.rows, seen.findings, stand_ins)
+
+    async def tree(self) -> tuple[SyncUnit, tuple[Node, ...]]:
+        """How the app stands now, its objects, and what they own."""
+        unit = await self.look()
+        return unit, grown(unit.status.resources, self.engine.tree(self.name))
 
     async def plan(self, operation: Operation) -> SyncPlan:
         """What a sync would do now; if it cannot be done, an error that says why."""
@@ -294,30 +337,65 @@ class Work:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state
 
-    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = lambda _: None) -> SyncUnit:
-        """The app once it is healthy; an error that says what it lacks if that takes too long.
+    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = _silent) -> SyncUnit:
+        """The app once it is healthy; an error that says what it lacks if that takes too long."""
+        return await self.until([Goal.HEALTHY], seconds, told)
 
-        Each look on the way is `told`.
-        """
-        changed = asyncio.Event()
-        quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
-        gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
+    async def until(
+        self, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None] = _silent
+    ) -> SyncUnit:
+        """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
+        looked = asyncio.Event()
+
+        def hear(_app: str, event: UnitEvent) -> None:
+            if isinstance(event, UnitRefreshed | ComparisonFailed):
+                looked.set()
+
+        # The engine looks by itself whenever something of the app changes.
+        silence = self.engine.on_unit_event(hear)
         unit = await self.look()
+        told(unit)
         try:
             async with time_limit(
                 timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
             ):
-                told(unit)
-                while unit.status.health.status is not HealthStatus.HEALTHY:
-                    await changed.wait()
-                    changed.clear()
-                    unit = await self.look()
+                while not holds(unit, goals):
+                    await looked.wait()
+                    looked.clear()
+                    unit = self.engine.unit(self.name)
                     told(unit)
         except DeadlinePassed as error:
-            health = unit.status.health
-            reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
-            raise NotWell(f"app {self.name}", reason) from error
+            raise NotWell(f"app {self.name}", f"it is {stands(unit)}, after {seconds:g} s") from error
         finally:
-            quiet()
-            gone()
+            silence()
         return unit
+
+
+async def until_gone(apps: Apps, name: str, seconds: float) -> None:
+    """Return when no app of this name is recorded."""
+    there, gone = False, asyncio.Event()
+
+    def hear(news: UnitNews) -> None:
+        nonlocal there
+        match news:
+            case Stored(unit=unit) if unit.id == name:
+                there = True
+            case Gone(id=unit_id) if unit_id == name:
+                gone.set()
+            case AllTold() if not there:
+                gone.set()
+            case _:
+                return
+
+    if not apps.installation.recorded:
+        return
+    try:
+        async with (
+            time_limit(timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {name}"),
+            plain_group() as group,
+        ):
+            following = group.create_task(apps.records().follow(hear))
+            await gone.wait()
+            following.cancel()
+    except DeadlinePassed as error:
+        raise NotWell(f"app {name}", f"it is still recorded, after {seconds:g} s") from error
