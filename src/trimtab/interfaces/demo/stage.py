@@ -114,10 +114,11 @@ class Stage:
 
     def ask(self, *words: str) -> Any:
         """What a verb prints for programs."""
-        said = io.StringIO()
-        with redirect_stdout(said):
+        said = io.BytesIO()
+        with redirect_stdout(io.TextIOWrapper(said, encoding="utf-8", write_through=True)) as paper:
             ended = run((*words, "-o", "json"), self._environment)
         self._ended(words, ended, 0)
+        paper.flush()
         return json.loads(said.getvalue())
 
     def _ended(self, words: Sequence[str], ended: int, wanted: int) -> None:

@@ -45,7 +45,7 @@ def first_sync(stage: Stage) -> None:
     stage.holds("a plan of 18 objects, and nothing is written", (planned, known), (18, ["queue"]))
     said = stage.show("sync", *asked, "--yes")
     stage.holds("the shop is well", _end(said), "shop is Synced and Healthy")
-    stage.show("status", "shop")
+    stage.show("tree", "shop")
 
 
 def new_image(stage: Stage) -> None:
@@ -123,9 +123,9 @@ def ways_on(stage: Stage, *, keep: bool) -> str:
     settings = "\n".join(f"  export {name}={value}" for name, value in stage.exports.items())
     return (
         f"\nThe cluster keeps running, and the repository is in {stage.repository}. To go on:\n{settings}\n"
-        "  trimtab status shop          how it stands\n"
-        "  trimtab sync shop            after a commit of yours\n"
-        "  trimtab cluster down         the end"
+        "  trimtab tree shop        what is there\n"
+        "  trimtab history shop     what was there\n"
+        "  trimtab cluster down     the end"
     )
 
 
