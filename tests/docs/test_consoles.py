@@ -90,7 +90,7 @@ def ran(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=290,
         check=False,
     )
     said = done.stdout.split("\0")
@@ -98,6 +98,7 @@ def ran(
     return [(step, int(code), text) for step, text, code in zip(typed, said[::2], said[1::2], strict=False)]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", TOLD, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page_do_what_it_says(
     page: Path, tmp_path: Path, environment: dict[str, str]

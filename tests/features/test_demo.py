@@ -15,6 +15,7 @@ from trimtab.interfaces.demo.stage import DemoBroke, Stage
 from trimtab.interfaces.demo.story import CHAPTERS
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.timeout(300)
 LAST = "your own manifests, on any cluster"
 
 
