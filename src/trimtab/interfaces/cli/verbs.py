@@ -17,6 +17,7 @@ VERBS = {
     "cluster": "cluster",
     "completion": "completion",
     "delete": "delete",
+    "demo": "demo",
     "diff": "diff",
     "doctor": "doctor",
     "health": "health",
