@@ -18,6 +18,7 @@ from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control, operate
 from trimtab.engine.sync.options import SyncOptions, sync_options
 from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
+from trimtab.engine.sync.releasing import let_go
 from trimtab.engine.sync.steps import Step, SyncPlan
 from trimtab.engine.sync.sums import plan_digest
 from trimtab.engine.units import SyncUnit
@@ -49,6 +50,18 @@ class Journey(Struct, kw_only=True):
     on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
     on_outcomes: Callable[[Iterable[Outcome]], None]
     on_vetoed: Callable[[str], None]
+
+
+class _Way:
+    """How far a journey has come: what was recorded last."""
+
+    def __init__(self, journey: Journey, reached: OperationState) -> None:
+        self.journey, self.reached = journey, reached
+
+    async def record(self, state: OperationState) -> None:
+        """Have the state stored; it is where an end begins from."""
+        await self.journey.record(state)
+        self.reached = state
 
 
 class Syncer:
@@ -120,38 +133,48 @@ class Syncer:
 
     async def sync(self, journey: Journey, state: OperationState) -> OperationState:
         """Carry an operation on to its end; `Unavailable` means that it can be carried on later."""
+        way = _Way(journey, state)
         try:
-            state, plan = await self._ready(journey, state)
-            return await self._operate(journey, state, plan)
+            state, plan = await self._ready(way, state)
+            return await self._operate(way, state, plan)
         except Unavailable:
             raise
         except Vetoed as veto:
             journey.on_vetoed(veto.reason)
-            return await self._end(journey, state, OperationPhase.FAILED, veto.reason)
+            return await self._end(way, OperationPhase.FAILED, veto.reason)
         except TrimtabError as error:
-            return await self._end(journey, state, OperationPhase.ERROR, str(error))
+            return await self._end(way, OperationPhase.ERROR, str(error))
 
-    async def _end(
-        self, journey: Journey, state: OperationState, phase: OperationPhase, message: str
-    ) -> OperationState:
-        """The end of an operation that could not even be planned."""
-        ended = replace(state, phase=phase, message=message, finished_at=self._clock.now(), retry_at=None)
-        await journey.record(ended)
+    async def _end(self, way: _Way, phase: OperationPhase, message: str) -> OperationState:
+        """The end of an operation that could not even be planned: what it held is let go of."""
+        state = await self._let_go(way, way.reached, ())
+        held = [f"{run.key}: {run.problem}" for run in state.hooks if run.problem]
+        told = "; ".join((message, *held))
+        ended = replace(state, phase=phase, message=told, finished_at=self._clock.now(), retry_at=None)
+        await way.record(ended)
         return ended
 
-    async def _ready(self, journey: Journey, state: OperationState) -> tuple[OperationState, SyncPlan]:
+    async def _ready(self, way: _Way, state: OperationState) -> tuple[OperationState, SyncPlan]:
+        journey = way.journey
         sight, plan = await self.plan(journey.unit, journey.desk, state)
-        state = replace(state, revision=sight.revision)
+        state = await self._let_go(way, replace(state, revision=sight.revision), plan.steps)
         await journey.on_planned(sight, plan)
-        await journey.record(state)
+        await way.record(state)
         return state, plan
 
-    async def _operate(self, journey: Journey, state: OperationState, plan: SyncPlan) -> OperationState:
-        desk = journey.desk
+    async def _let_go(self, way: _Way, state: OperationState, steps: Iterable[Step]) -> OperationState:
+        """Let go of hooks that were made before and are in no plan any more."""
+        if not state.hooks:
+            return state
+        desk, planned = way.journey.desk, {(step.key, step.phase) for step in steps}
+        return await let_go(desk.cluster, desk.discovery(), state, self._settings.manager, planned)
+
+    async def _operate(self, way: _Way, state: OperationState, plan: SyncPlan) -> OperationState:
+        journey, desk = way.journey, way.journey.desk
 
         async def replan(failed: OperationState) -> SyncPlan:
             pinned = "" if failed.operation.retry.refresh else failed.revision
-            _, again = await self._ready(journey, replace(failed, revision=pinned))
+            _, again = await self._ready(way, replace(failed, revision=pinned))
             return again
 
         return await operate(
@@ -159,7 +182,7 @@ class Syncer:
             desk.cache,
             plan,
             state,
-            record=journey.record,
+            record=way.record,
             clock=self._clock,
             discovery=desk.discovery(),
             judge=desk.judge,
