@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from tests.engine.cache.troubled import Troubled, refusal
 from tests.engine.stage import Json, Stage, config_map, deployment, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
@@ -74,6 +75,26 @@ async def test_a_hook_does_not_clear_its_name_of_what_is_not_ours(stage: Stage) 
         found = await stage.get("ConfigMap", name)
         assert found is not None
         assert found["data"] == PRECIOUS
+
+
+async def test_a_hook_of_a_kind_that_is_not_watched_does_not_clear_its_name_of_what_is_not_ours() -> None:
+    troubled = Troubled()
+    troubled.refusing["ConfigMap"] = refusal(403)  # the right to list is missing, the one to read is not
+    stage = Stage(troubled, "default")
+    await stage.create(precious("migrate"))
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    hook = config_map("migrate", hook="PreSync")
+    await stage.add("shop", account, hook, policy=Policy(retry=RetryLimits()))
+    async with behaviours_of(troubled.inner, timing=AT_ONCE), running(stage.engine) as engine:
+        state = await engine.sync("shop")
+        assert (state.phase, told(state)) == (OperationPhase.FAILED, {"migrate": "SyncFailed"})
+        assert "managed by nobody we know" in state.message
+        left = await stage.get("ConfigMap", "migrate")
+        assert left is not None
+        assert left["data"] == PRECIOUS
+        await stage.delete("ConfigMap", "migrate")
+        for _ in ("first", "in the place of the first"):
+            assert (await engine.sync("shop")).phase is OperationPhase.SUCCEEDED
 
 
 async def test_leaving_an_object_out_of_a_sync_or_mistyping_its_hook_is_no_reason_to_prune_it(

@@ -191,4 +191,5 @@ class Syncer:
             control=journey.control,
             replan=replan,
             told=journey.on_outcomes,
+            tracking=desk.ways.tracking,
         )

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from trimtab.engine.cache.records import Judge
 from trimtab.engine.live import Live
+from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.messages import told
@@ -61,9 +62,10 @@ class Performer:
         *,
         exact: bool = False,
         watched: bool = True,
+        tracking: Tracking | None = None,
     ) -> None:
         self._cluster, self._kinds, self._clock, self._judge = cluster, kinds, clock, judge
-        self._settings = settings
+        self._settings, self._tracking = settings, tracking
         #: every write names the identity it expects
         self._exact = exact
         #: somebody waits for what was written, so its health is read from the server's answer
@@ -298,8 +300,15 @@ class Performer:
             created=metadata.creation_timestamp or "",
             deleting=metadata.deletion_timestamp is not None,
             finalizers=metadata.finalizers or (),
+            mark=self._mark(found),
             health=self._judge(found, self._resource(step)),
         )
+
+    def _mark(self, found: KubeObject) -> Mark | None:
+        metadata = found.metadata
+        if self._tracking is None:
+            return None
+        return self._tracking.mark_of(found.key, metadata.labels or {}, metadata.annotations or {})
 
 
 def _namespace(step: CreateNamespace) -> Manifest:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.cache.records import Judge
 from trimtab.engine.live import Change, Live, LiveView
+from trimtab.engine.marks import Tracking
 from trimtab.engine.operations import OperationPhase, OperationState
 from trimtab.engine.sync.acts import (
     Act,
@@ -109,11 +110,13 @@ async def operate(
     replan: Replan | None = None,
     after_wave: AfterWave | None = None,
     told: Callable[[Iterable[Outcome]], None] | None = None,
+    tracking: Tracking | None = None,
 ) -> OperationState:
     """Carry the plan out from the state it was left in, and return the state at its end.
 
     With `replan` a failed attempt is followed by the next one, after its wait and on a new plan; without it
-    the state comes back with the time of the next attempt, and whoever called may call again.
+    the state comes back with the time of the next attempt, and whoever called may call again. `tracking`
+    tells whose an object is that the cache does not show.
     """
     means = _Means(
         cluster=cluster,
@@ -127,6 +130,7 @@ async def operate(
         control=control or Control(),
         after_wave=after_wave,
         told=told,
+        tracking=tracking,
     )
     run = _Run(means)
     ending = live.subscribe(run.hear)
@@ -170,6 +174,7 @@ class _Means(Struct, frozen=True, kw_only=True):
     control: Control
     after_wave: AfterWave | None
     told: Callable[[Iterable[Outcome]], None] | None
+    tracking: Tracking | None
 
     def performer(self, plan: SyncPlan, kinds: Kinds) -> Performer:
         """Who performs the acts of a plan."""
@@ -177,7 +182,14 @@ class _Means(Struct, frozen=True, kw_only=True):
             isinstance(step, RunHook) or (isinstance(step, Apply) and step.defines) for step in plan.steps
         )
         return Performer(
-            self.cluster, kinds, self.clock, self.judge, self.settings, exact=plan.exact, watched=watched
+            self.cluster,
+            kinds,
+            self.clock,
+            self.judge,
+            self.settings,
+            exact=plan.exact,
+            watched=watched,
+            tracking=self.tracking,
         )
 
 
