@@ -100,6 +100,7 @@ class ConditionType(enum.Enum):
     REPEATED = "RepeatedResourceWarning"
     EXCLUDED = "ExcludedResourceWarning"
     ORPHANED = "OrphanedResourceWarning"
+    DELETING = "PendingDeletionWarning"
 
 
 class Condition(Struct, frozen=True, kw_only=True, gc=False):
@@ -120,6 +121,8 @@ class ResourceSummary(Struct, frozen=True, kw_only=True, gc=False, rename="camel
     health: Health | None = None
     #: it is there and Git no longer asks for it
     prune: bool = False
+    #: the server has been told to delete it, and it is still there
+    deleting: bool = False
     problem: str = ""
 
 

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from trimtab.engine.compare.matching import Finding, FindingKind
 from trimtab.engine.control.policy import conditions_after
 from trimtab.engine.health import Health, HealthStatus, Part, worst_of
+from trimtab.engine.live import Live
 from trimtab.engine.rows import Row, Verdict, verdict_of
 from trimtab.engine.units import ConditionType, ResourceSummary, UnitStatus
 
 #: what a comparison judges; the verdict on the last sync is another's
 JUDGED: Final = frozenset(ConditionType) - {ConditionType.SYNC}
+_SERVERS_OWN: Final = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
 _MISSING: Final = Health(HealthStatus.MISSING)
 _CONDITIONS: Final = {
     FindingKind.REPEATED: ConditionType.REPEATED,
@@ -79,6 +81,7 @@ def summary_of(row: Row) -> ResourceSummary:
         verdict=row.verdict if row.ours else None,
         health=_MISSING if row.live is None else row.live.health,
         prune=row.desired is None and row.ours,
+        deleting=row.live is not None and row.live.deleting,
         problem=row.problem,
     )
 
@@ -96,3 +99,11 @@ def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[Co
             yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"
         if row.problem:
             yield ConditionType.COMPARISON, f"{row.key}: {row.problem}"
+        holders = _holders(row.live) if row.live is not None and row.live.deleting else ()
+        if holders:
+            yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {', '.join(holders)}"
+
+
+def _holders(live: Live) -> tuple[str, ...]:
+    """The finalizers that somebody else has to take off; the server's own go by themselves."""
+    return tuple(each for each in live.finalizers if each not in _SERVERS_OWN)
