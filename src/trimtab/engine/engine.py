@@ -175,7 +175,11 @@ class Engine:
     # -- running -----------------------------------------------------------------------------------------
 
     async def run(self, status_processors: int = 20, operation_processors: int = 10) -> None:
-        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine."""
+        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine.
+
+        Once it has ended nothing that it began is under way any more, unless the server owes an answer for
+        longer than a few seconds.
+        """
         if self._pools is not None:
             raise RuntimeError("an engine runs once: recovery is a new one's normal start")
         self._pools = (
@@ -183,9 +187,14 @@ class Engine:
             self._pool(self._operator.run, operation_processors),
         )
         looks, operations = self._pools
-        async with WorkerProcesses(PoolPolicy(size=1)) as workers, plain_group() as group:
+        # Clusters are left last: operations that end wait for the answers to their writes.
+        async with (
+            WorkerProcesses(PoolPolicy(size=1)) as workers,
+            plain_group() as rooms,
+            plain_group() as group,
+        ):
             self._jq = JqPaths(workers)
-            self._rooms.begin(group)
+            self._rooms.begin(rooms)
             self._operator.begin(group)
             group.create_task(looks.work())
             group.create_task(operations.work())

@@ -141,7 +141,13 @@ class FileStore:
         return unit
 
     async def _on_disk(self, act: Callable[..., _T], *arguments: Any) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._disk, act, *arguments)
+        """Have a thread do it; whoever cancels waits for it: a thread cannot be stopped half-way."""
+        job = asyncio.get_running_loop().run_in_executor(self._disk, act, *arguments)
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            await asyncio.wait({job})
+            raise
 
     async def _look(self) -> None:
         """Read what was edited since the last look."""

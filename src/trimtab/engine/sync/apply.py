@@ -47,6 +47,8 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     gone_within: timedelta = timedelta(minutes=5)
     #: how long a kind that was just defined may be unknown to the server
     served_within: timedelta = timedelta(seconds=10)
+    #: how long whoever ends an operation waits for the answers to its writes, lest they land afterwards
+    answered_within: timedelta = timedelta(seconds=5)
 
 
 class Performer:

@@ -9,6 +9,7 @@ While nothing can be done it waits for changes of the planned objects, for a tim
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import assert_never
@@ -48,7 +49,7 @@ from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
-from trimtab.tasks import plain_group
+from trimtab.tasks import plain_group, see_through
 from trimtab.tasks.clock import Clock
 
 #: from so many steps on, a decision is made only after so many seconds per step
@@ -260,18 +261,21 @@ class _Run:
         return state if move.completes is None else await self._tell_wave(state, move.completes)
 
     async def _perform(self, acts: tuple[Act, ...], performer: Performer) -> list[Outcome]:
-        """Perform the acts, so many at a time as the settings allow."""
+        """Perform the acts, so many at a time as the settings allow; who cancels waits for their answers."""
         outcomes: list[Outcome] = []
-        left = iter(acts)
+        left = deque(acts)
 
         async def work() -> None:
-            for act in left:
-                outcome = await performer.perform(act)
-                outcomes.append(outcome)
+            while left:
+                outcomes.append(await performer.perform(left.popleft()))
 
-        async with plain_group() as group:
-            for _ in range(min(self.means.settings.concurrency, len(acts))):
-                group.create_task(work())
+        async def work_together() -> None:
+            async with plain_group() as group:
+                for _ in range(min(settings.concurrency, len(acts))):
+                    group.create_task(work())
+
+        settings = self.means.settings
+        await see_through(work_together(), stop=left.clear, within=settings.answered_within, clock=self.clock)
         return outcomes
 
     def _remember(self, outcomes: Iterable[Outcome]) -> None:
