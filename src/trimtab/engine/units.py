@@ -101,6 +101,7 @@ class ConditionType(enum.Enum):
     EXCLUDED = "ExcludedResourceWarning"
     ORPHANED = "OrphanedResourceWarning"
     DELETING = "PendingDeletionWarning"
+    OPTIONS = "UnknownSyncOptionWarning"
 
 
 class Condition(Struct, frozen=True, kw_only=True, gc=False):

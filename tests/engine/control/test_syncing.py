@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from tests.engine.stage import Stage, config_map, job, running
+import asyncio
+
+import pytest
+
+from tests.engine.stage import Json, Stage, config_map, job, running
 from trimtab.apiserver import MemoryCluster
+from trimtab.engine.compare.ignoring import IgnoreRule
 from trimtab.engine.events import OperationWaits
 from trimtab.engine.operations import OperationPhase, RetryLimits
-from trimtab.engine.units import Policy
+from trimtab.engine.units import ConditionType, Policy
 from trimtab.errors import Missing
 
+RESPECTING = Policy(
+    retry=RetryLimits(),
+    options=("RespectIgnoreDifferences=true",),
+    ignore_differences=(
+        IgnoreRule(
+            kind="ConfigMap", json_pointers=("/data/value",), jq_path_expressions=('.data["counted"]',)
+        ),
+    ),
+)
 ONCE = Policy(retry=RetryLimits())
 
 
@@ -62,3 +76,40 @@ async def test_what_took_the_place_of_a_hook_is_not_touched() -> None:
     hook = await stage.get("Job", "migrate")
     assert hook is not None
     assert hook["metadata"]["finalizers"] == ["trimtab.dev/hook-finalizer"]
+
+
+@pytest.mark.parametrize("options", ["", "Replace=true"])
+async def test_ignored_fields_stay_as_they_are_when_something_else_is_written(options: str) -> None:
+    stage = Stage(MemoryCluster(), "default")
+    told = {"sync_options": options} if options else {}
+
+    def wanted(colour: str) -> Json:
+        made = config_map("a", "from Git", **told)
+        made["data"] |= {"counted": "0", "colour": colour}
+        return made
+
+    await stage.add("shop", wanted("red"), policy=RESPECTING)
+    async with running(stage.engine) as engine:
+        await engine.sync("shop")
+        heard = asyncio.Event()
+        engine.on_resource_updated(lambda _cluster, live: heard.set() if live.key.name == "a" else None)
+        await stage.patch("ConfigMap", "a", {"data": {"value": "by hand", "counted": "7"}})
+        await heard.wait()
+        stage.sources.declare("shop", wanted("blue"))
+        state = await engine.sync("shop")
+    assert state.phase is OperationPhase.SUCCEEDED
+    found = await stage.get("ConfigMap", "a")
+    assert found is not None
+    assert found["data"] == {"value": "by hand", "counted": "7", "colour": "blue"}
+
+
+async def test_sync_options_that_mean_nothing_are_said_on_the_unit() -> None:
+    stage = Stage(MemoryCluster(), "default")
+    policy = Policy(options=("PruneFirst=true",))
+    await stage.add("shop", config_map("a", sync_options="Prun=false,Replace=true"), policy=policy)
+    async with running(stage.engine) as engine:
+        unit = await engine.refresh("shop")
+    (condition,) = unit.status.conditions
+    assert condition.type is ConditionType.OPTIONS
+    assert "ConfigMap default/a: nothing is meant by Prun=false" in condition.message
+    assert "unit shop: nothing is meant by PruneFirst=true" in condition.message

@@ -13,10 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
-from trimtab.engine.compare.matching import Finding, Wanted, desired_from
+from trimtab.engine.compare.matching import Finding, Wanted, desired_from, odd_words
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh
 from trimtab.engine.rows import Row
+from trimtab.engine.sync.options import unknown_words
 from trimtab.engine.units import Destination, Generated, ManifestGenerator, SyncUnit
 
 
@@ -24,16 +25,13 @@ class Sight(Struct, frozen=True, kw_only=True):
     """What was seen in one look."""
 
     wanted: Wanted
+    #: what is to be said of single objects, and of the unit's own words
+    findings: tuple[Finding, ...]
     rows: tuple[Row, ...]
     #: what is wrong with the rules it was compared by
     problems: tuple[str, ...]
     revision: str
     rendered: str
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is to be said of single objects."""
-        return self.wanted.findings
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -51,6 +49,11 @@ class _Kept(Struct, frozen=True, kw_only=True):
         """Whether it would be read the same now."""
         same = self.ways is desk.ways and self.catalog is desk.cache.catalog
         return same and self.destination == unit.destination
+
+
+def _about(unit: SyncUnit) -> tuple[Finding, ...]:
+    words = unknown_words(unit.policy.options)
+    return (odd_words(f"unit {unit.id}", words),) if words else ()
 
 
 class Looker:
@@ -87,6 +90,7 @@ class Looker:
         compared = await desk.comparer.compare(kept.wanted, desk.rules(unit))
         return Sight(
             wanted=kept.wanted,
+            findings=(*kept.wanted.findings, *_about(unit)),
             rows=compared.rows,
             problems=compared.problems,
             revision=kept.revision,

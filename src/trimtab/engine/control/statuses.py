@@ -17,6 +17,7 @@ from trimtab.engine.units import ConditionType, ResourceSummary, UnitStatus
 
 #: what a comparison judges; the verdict on the last sync is another's
 JUDGED: Final = frozenset(ConditionType) - {ConditionType.SYNC}
+_MOST_TOLD: Final = 5
 _SERVERS_OWN: Final = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
 _MISSING: Final = Health(HealthStatus.MISSING)
 _CONDITIONS: Final = {
@@ -92,8 +93,15 @@ def _part(row: Row) -> Part:
 
 
 def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, str]]:
+    odd: list[str] = []
     for finding in findings:
-        yield _CONDITIONS[finding.kind], str(finding)
+        if finding.kind is FindingKind.UNKNOWN_OPTION:
+            odd.append(f"{finding.subject}: {finding.reason}")
+        else:
+            yield _CONDITIONS[finding.kind], str(finding)
+    if odd:
+        more = f"; and {len(odd) - _MOST_TOLD} more objects" if len(odd) > _MOST_TOLD else ""
+        yield ConditionType.OPTIONS, f"sync options: {'; '.join(odd[:_MOST_TOLD])}{more}"
     for row in rows:
         if row.claimed_by is not None and row.desired is not None:
             yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"

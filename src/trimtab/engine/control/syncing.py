@@ -13,16 +13,20 @@ from msgspec.structs import replace
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.looking import Looker, Sight
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
+from trimtab.engine.rows import Desired
 from trimtab.engine.sync.acts import Outcome
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control, operate
-from trimtab.engine.sync.options import SyncOptions, sync_options
+from trimtab.engine.sync.options import SyncOptions, object_options, sync_options
 from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
 from trimtab.engine.sync.releasing import let_go
 from trimtab.engine.sync.steps import Step, SyncPlan
 from trimtab.engine.sync.sums import plan_digest
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import TrimtabError, Unavailable
+from trimtab.resources import manifests
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
 from trimtab.tasks import Clock
 
@@ -50,6 +54,20 @@ class Journey(Struct, kw_only=True):
     on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
     on_outcomes: Callable[[Iterable[Outcome]], None]
     on_vetoed: Callable[[str], None]
+
+
+async def _respected(
+    unit: SyncUnit, desk: Desk, sight: Sight, options: SyncOptions
+) -> dict[ResourceKey, Desired]:
+    """What is written in the place of desired objects, if ignored fields are to stay as they are."""
+    if not options.respect_ignore_differences:
+        return {}
+
+    def is_replaced(wanted: Manifest, live: Manifest) -> bool:
+        told = (object_options(manifests.annotations(each)) for each in (wanted, live))
+        return options.replace or any(each.replace for each in told)
+
+    return await desk.comparer.respecting(sight.rows, desk.rules(unit), is_replaced)
 
 
 class _Way:
@@ -98,6 +116,7 @@ class Syncer:
             labels=metadata.labels if metadata else {},
             annotations=metadata.annotations if metadata else {},
         )
+        options = sync_options(unit.policy.options, SyncOptions())
         request = SyncRequest(
             unit=unit.id,
             operation=operation,
@@ -107,12 +126,13 @@ class Syncer:
             hooks=sight.wanted.hooks,
             discovery=desk.discovery(),
             stand_ins=self._stand_ins,
-            options=sync_options(unit.policy.options, SyncOptions()),
+            options=options,
             namespace=namespace,
             budget=unit.policy.prune_budget,
             complete=sight.wanted.complete,
             earlier=state,
             mark=desk.ways.tracking.mark_for(unit.id),
+            respected=await _respected(unit, desk, sight, sync_options(operation.options, options)),
         )
         plan = plan_sync(request, desk.cache)
         return sight, await self._asked(unit, plan)

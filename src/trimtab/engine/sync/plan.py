@@ -87,6 +87,8 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
     finalizer: str = HOOK_FINALIZER
     #: the unit's own mark; a hook takes the place of nothing else
     mark: Mark | None = None
+    #: what is written in the place of a desired object, because ignored fields of it are to stay as they are
+    respected: Mapping[ResourceKey, Desired] = {}
 
 
 def plan_sync(request: SyncRequest, live: LiveView) -> SyncPlan:
@@ -180,7 +182,7 @@ class _Planner:
             self._refuse(row.key, problem.reason, problem.remedy, desired)
 
     def _apply_step(self, row: Row, desired: Desired, own: ObjectOptions, wave: int) -> Apply:
-        kept = self._live_options(row)
+        desired, kept = self.request.respected.get(row.key, desired), self._live_options(row)
         force = self.operation.force or own.force or kept.force
         return Apply(
             key=row.key,
