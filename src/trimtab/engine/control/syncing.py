@@ -51,7 +51,7 @@ class Journey(Struct, kw_only=True):
     control: Control
     record: Record
     #: told what the operation tries to reach, as soon as that is known
-    on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
+    on_planned: Callable[[Sight, SyncPlan], None]
     on_outcomes: Callable[[Iterable[Outcome]], None]
     on_vetoed: Callable[[str], None]
 
@@ -178,8 +178,8 @@ class Syncer:
         journey = way.journey
         sight, plan = await self.plan(journey.unit, journey.desk, state)
         state = await self._let_go(way, replace(state, revision=sight.revision), plan.steps)
-        await journey.on_planned(sight, plan)
-        await way.record(state)
+        journey.on_planned(sight, plan)
+        way.reached = state
         return state, plan
 
     async def _let_go(self, way: _Way, state: OperationState, steps: Iterable[Step]) -> OperationState:

@@ -110,9 +110,11 @@ class FileStore:
         """Record how a unit stands."""
         return await self._note(with_status(await self._current(unit_id), status))
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return await self._note(with_operation(await self._current(unit_id), operation))
+        return await self._note(with_operation(await self._current(unit_id), operation, status))
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change, edits by hand included."""

@@ -45,9 +45,11 @@ class MemoryStore:
         """Record how a unit stands."""
         return self._put(with_status(self._stored(unit_id), status))
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return self._put(with_operation(self._stored(unit_id), operation))
+        return self._put(with_operation(self._stored(unit_id), operation, status))
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change."""

@@ -128,9 +128,11 @@ class RecordStore:
         """Record how a unit stands."""
         return await self._change(unit_id, lambda stored: with_status(stored, status))
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return await self._change(unit_id, lambda stored: with_operation(stored, operation))
+        return await self._change(unit_id, lambda stored: with_operation(stored, operation, status))
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change, whoever made it."""

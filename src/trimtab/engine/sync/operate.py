@@ -262,6 +262,7 @@ class _Run:
 
     async def _perform(self, acts: tuple[Act, ...], performer: Performer) -> list[Outcome]:
         """Perform the acts, so many at a time as the settings allow; who cancels waits for their answers."""
+        settings = self.means.settings
         outcomes: list[Outcome] = []
         left = deque(acts)
 
@@ -274,8 +275,8 @@ class _Run:
                 for _ in range(min(settings.concurrency, len(acts))):
                     group.create_task(work())
 
-        settings = self.means.settings
-        await see_through(work_together(), stop=left.clear, within=settings.answered_within, clock=self.clock)
+        whole = work_together() if len(acts) > 1 else work()
+        await see_through(whole, stop=left.clear, within=settings.answered_within, clock=self.clock)
         return outcomes
 
     def _remember(self, outcomes: Iterable[Outcome]) -> None:
