@@ -18,7 +18,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, TypeVar, assert_never
+from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.tracking import OwnerAnnotation
@@ -45,8 +45,8 @@ from trimtab.engine.events import (
 )
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.engine.sync.steps import SyncPlan
@@ -84,6 +84,9 @@ from trimtab.tasks import (
     WorkState,
     plain_group,
 )
+
+if TYPE_CHECKING:
+    from trimtab.engine.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -358,6 +361,8 @@ class Engine:
         self, *, labels_of: Callable[[SyncUnit], UnitLabels] = labels_by_tenant, most_units: int = 10_000
     ) -> Metrics:
         """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
+        from trimtab.engine.metrics import Metrics  # a library that only scrapes need
+
         readings = _Readings(self._ledger, self._rooms, lambda: self._pools or ())
         made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:
