@@ -13,7 +13,14 @@ from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
-from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.sources import (
+    CredentialFile,
+    FolderOrigin,
+    Renderer,
+    Repositories,
+    Request,
+    RevisionOrigin,
+)
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.revisions import Wanted
 
@@ -59,15 +66,23 @@ async def open_manifests(
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         Repositories(settings.repositories, path=path) as repositories,
     ):
-        yield SourceManifests(renderer, repositories, capabilities)
+        credentials = CredentialFile(settings.repositories)
+        yield SourceManifests(renderer, repositories, credentials, capabilities)
 
 
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
-    def __init__(self, renderer: Renderer, repositories: Repositories, capabilities: Capabilities) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        repositories: Repositories,
+        credentials: CredentialFile,
+        capabilities: Capabilities,
+    ) -> None:
         self._renderer = renderer
         self._repositories = repositories
+        self._credentials = credentials
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
@@ -98,6 +113,10 @@ class SourceManifests:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
-        wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
+        wanted = Wanted(
+            url=source.repo_url,
+            target=revision or source.target_revision,
+            credentials=self._credentials.belongings(),
+        )
         found = await self._repositories.fetch(wanted)
         return RevisionOrigin(revision=found), found.commit

@@ -149,6 +149,9 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     allow_hosts: tuple[str, ...] = ()
     #: networks that may not be reached, such as the services of the cluster we run in
     refuse_networks: tuple[str, ...] = ()
+    #: file of credentials for private repositories, one entry for each address; see docs/repositories.md.
+    #: Where it is by default it may be absent
+    credentials_file: str = "~/.config/trimtab/credentials.toml"
     #: let credentials say that any certificate and any host key will do
     allow_insecure: bool = False
     #: file of certificates, in PEM, that vouch for HTTPS servers; the machine's own unless set

@@ -9,11 +9,13 @@ Doers come from here; values and pure functions from their own modules.
 from trimtab.sources.folders import FolderTree
 from trimtab.sources.rendering.origins import FolderOrigin, RevisionOrigin
 from trimtab.sources.rendering.render import Renderer, Request
+from trimtab.sources.repositories.credentialfile import CredentialFile
 from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
 from trimtab.sources.repositories.lookout import Repositories
 from trimtab.sources.repositories.reaching import Gate
 
 __all__ = [
+    "CredentialFile",
     "FolderOrigin",
     "FolderTree",
     "Gate",

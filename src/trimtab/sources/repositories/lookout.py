@@ -24,10 +24,11 @@ from trimtab.programs.handover import Namespaces
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.hints.changes import Change, Concerned, Interest, Interests
 from trimtab.sources.repositories.addresses import Address, address_of
-from trimtab.sources.repositories.complaints import Meaning, RevisionMissing
+from trimtab.sources.repositories.complaints import Meaning, RevisionMissing, with_word_of
 from trimtab.sources.repositories.credentials import (
+    ANONYMOUS,
     Belonging,
-    Credential,
+    belonging_for,
     credential_for,
     fingerprint,
     trust_digest,
@@ -83,9 +84,11 @@ Tell = Callable[[str, Standing], None]
 class _Access:
     """One credential at one repository."""
 
-    def __init__(self, address: Address, credential: Credential, known: tuple[Belonging, ...]) -> None:
+    def __init__(self, address: Address, shown: Belonging | None, known: tuple[Belonging, ...]) -> None:
         self.address = address
-        self.credential = credential
+        self.credential = shown.credential if shown else ANONYMOUS
+        #: how messages call the credential; empty if there is none
+        self.name = (shown.name or f"the credential for {shown.url}") if shown else ""
         self._known = known
         #: when it last opened the repository; None if it never did, or does no longer
         self.proven_at: float | None = None
@@ -271,7 +274,8 @@ class Repositories:
     def _entered(self, wanted: Wanted) -> tuple[_Repository, _Access]:
         """The repository and the credential that a consumer means; nothing is asked or made yet."""
         address = address_of(wanted.url)
-        credential = credential_for(address, wanted.credentials)
+        shown = belonging_for(address, wanted.credentials)
+        credential = shown.credential if shown else ANONYMOUS
         kind = "partial" if wanted.partial else ""
         identity = f"{address.identity} {trust_digest(credential.trust)} {kind}".rstrip()
         repository = self._known.get(identity)
@@ -281,9 +285,9 @@ class Repositories:
             path = mirror_path(self._root, identity)
             mirror = Mirror(path, self._git, self._clock, partial=wanted.partial)
             repository = self._known[identity] = _Repository(identity, address, mirror)
-        access = repository.accesses.setdefault(
-            fingerprint(credential, self._key), _Access(address, credential, wanted.credentials)
-        )
+        # Two may have the same credential from different places; each hears of his own place only.
+        key = f"{fingerprint(credential, self._key)} {shown.name if shown else ''}"
+        access = repository.accesses.setdefault(key, _Access(address, shown, wanted.credentials))
         return repository, access
 
     def _forget_idle(self) -> None:
@@ -322,8 +326,8 @@ class Repositories:
         except GitComplained as complaint:
             if complaint.meaning in {Meaning.REFUSED, Meaning.NO_REPOSITORY}:
                 access.proven_at = None
-            access.error = complaint.error
-            raise complaint.error from complaint
+            access.error = with_word_of(complaint.error, access.name)
+            raise access.error from complaint
         except TrimtabError as error:
             access.error = error
             raise
