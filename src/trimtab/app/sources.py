@@ -67,7 +67,8 @@ async def open_manifests(
         Repositories(settings.repositories, path=path) as repositories,
     ):
         credentials = CredentialFile(settings.repositories)
-        yield SourceManifests(renderer, repositories, credentials, capabilities)
+        lfs = settings.repositories.lfs
+        yield SourceManifests(renderer, repositories, credentials, capabilities, lfs=lfs)
 
 
 class SourceManifests:
@@ -79,10 +80,13 @@ class SourceManifests:
         repositories: Repositories,
         credentials: CredentialFile,
         capabilities: Capabilities,
+        *,
+        lfs: bool,
     ) -> None:
         self._renderer = renderer
         self._repositories = repositories
         self._credentials = credentials
+        self._lfs = lfs
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
@@ -117,6 +121,7 @@ class SourceManifests:
             url=source.repo_url,
             target=revision or source.target_revision,
             credentials=self._credentials.belongings(),
+            lfs=self._lfs,
         )
         found = await self._repositories.fetch(wanted)
         return RevisionOrigin(revision=found), found.commit

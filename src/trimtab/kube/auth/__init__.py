@@ -2,5 +2,13 @@
 
 from trimtab.kube.auth.access import Access, from_kubeconfig, from_tenant_kubeconfig, in_cluster
 from trimtab.kube.auth.impersonation import Impersonation
+from trimtab.kube.auth.tls import tls_context
 
-__all__ = ["Access", "Impersonation", "from_kubeconfig", "from_tenant_kubeconfig", "in_cluster"]
+__all__ = [
+    "Access",
+    "Impersonation",
+    "from_kubeconfig",
+    "from_tenant_kubeconfig",
+    "in_cluster",
+    "tls_context",
+]

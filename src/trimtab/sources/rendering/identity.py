@@ -79,7 +79,8 @@ def remembered(record: Record, trace: Trace) -> Record:
 
 def _asked(job: Job) -> list[Any]:
     bounds = [job.bounds.files, job.bounds.bytes]
-    return [job.name, job.namespace, msgspec.to_builtins(job.spec), bounds, list(job.remotes)]
+    lfs = ["lfs"] if job.lfs else []
+    return [job.name, job.namespace, msgspec.to_builtins(job.spec), bounds, list(job.remotes), *lfs]
 
 
 def _capabilities(tool: Tool, job: Job, seal: Seal) -> str:

@@ -33,6 +33,8 @@ class Job(Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
     #: addresses that remote bases and chart dependencies may begin with; none unless the operator says so
     remotes: tuple[str, ...] = ()
+    #: whether files that are kept in Git LFS are read as what they are, not as pointers
+    lfs: bool = False
     #: versions of the programs that were found
     programs: Mapping[str, str] = {}
 

@@ -35,7 +35,7 @@ from trimtab.sources.rendering import sandbox, work
 from trimtab.sources.rendering.cleaning import cleaned
 from trimtab.sources.rendering.jobs import Bounds, Job, ProgramName
 from trimtab.sources.rendering.looking import MAIN
-from trimtab.sources.rendering.origins import Origin
+from trimtab.sources.rendering.origins import Origin, reads_large_files
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.sandbox import PrivateFolders
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
@@ -247,6 +247,7 @@ class Renderer:
             capabilities=request.capabilities,
             bounds=Bounds(files=self._settings.source_files, bytes=self._settings.source_size),
             remotes=self._settings.remotes,
+            lfs=any(map(reads_large_files, (request.tree, *request.refs.values()))),
             programs={name: _dotted(program) for name, program in self._found.items()},
         )
         return work.Task(job=job, trees={MAIN: request.tree, **request.refs}, keeping=self._keeping)
