@@ -10,11 +10,17 @@ Doers come from here; values and pure functions from their own modules: `cluster
 options), `objects`, `discovery`, `failures`.
 """
 
-from trimtab.kube.auth import Access, Impersonation, from_kubeconfig, from_tenant_kubeconfig, in_cluster
-from trimtab.kube.cluster import Cluster
-from trimtab.kube.http import HttpCluster, connect
-from trimtab.kube.leases import Lease
-from trimtab.kube.watch import follow
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from trimtab.kube.auth import Access, Impersonation, from_kubeconfig, from_tenant_kubeconfig, in_cluster
+    from trimtab.kube.cluster import Cluster
+    from trimtab.kube.http import HttpCluster, connect
+    from trimtab.kube.leases import Lease
+    from trimtab.kube.watch import follow
 
 __all__ = [
     "Access",
@@ -28,3 +34,25 @@ __all__ = [
     "from_tenant_kubeconfig",
     "in_cluster",
 ]
+
+#: where each name is at home
+_HOMES: Final = {
+    "Access": "trimtab.kube.auth",
+    "Cluster": "trimtab.kube.cluster",
+    "HttpCluster": "trimtab.kube.http",
+    "Impersonation": "trimtab.kube.auth",
+    "Lease": "trimtab.kube.leases",
+    "connect": "trimtab.kube.http",
+    "follow": "trimtab.kube.watch",
+    "from_kubeconfig": "trimtab.kube.auth",
+    "from_tenant_kubeconfig": "trimtab.kube.auth",
+    "in_cluster": "trimtab.kube.auth",
+}
+
+if not TYPE_CHECKING:  # so that the imports above stay what the names are checked against
+
+    def __getattr__(name: str) -> object:
+        """A name of the door, loaded when it is first asked for: pure modules need none of it."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(_HOMES[name]), name)
