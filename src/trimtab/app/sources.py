@@ -101,6 +101,7 @@ class SourceManifests:
                 spec=source.spec,
                 tree=tree,
                 capabilities=self._capabilities,
+                credentials=self._credentials.belongings(),
             )
         )
         found = commit or f"{_FILES}{rendered.digest[:12]}"
