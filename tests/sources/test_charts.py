@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import tarfile
 from collections.abc import AsyncIterator
@@ -19,7 +20,7 @@ from testbed.tlsserver import server_context
 from tests.sources.conftest import settings_in
 from tests.sources.corpora import shell
 from tests.sources.githost import GitHost, basic_header, git_host
-from trimtab.errors import NotAllowed, SourceRefused, Unavailable
+from trimtab.errors import NotAllowed, RenderFailed, SourceRefused, Unavailable
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import ProgramsSettings
 from trimtab.sources import FolderOrigin, Renderer, Request
@@ -30,6 +31,7 @@ PASSWORD = "opensesame-of-the-charts"
 WELCOME = basic_header("me", PASSWORD)
 CHART = "apiVersion: v2\nname: {name}\nversion: 1.0.0\n"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
+PROGRAMS = ProgramsSettings(fetch=False)
 AUTHORITY = Authority("charts")
 
 
@@ -64,9 +66,9 @@ class Desk:
         return Request(name="web", namespace="shop", spec=spec, tree=tree, credentials=credentials)
 
     @asynccontextmanager
-    async def renderer(self, *remotes: str) -> AsyncIterator[Renderer]:
+    async def renderer(self, *remotes: str, programs: ProgramsSettings = PROGRAMS) -> AsyncIterator[Renderer]:
         settings = msgspec.structs.replace(settings_in(self.folder / "own"), remotes=remotes)
-        async with Renderer(settings, ProgramsSettings(fetch=False), path=self.tools) as renderer:
+        async with Renderer(settings, programs, path=self.tools) as renderer:
             yield renderer
 
 
@@ -215,4 +217,24 @@ async def test_a_fetched_archive_has_to_be_as_honest_as_a_vendored_one(desk: Des
         host.lie = swapped
         async with desk.renderer(address) as renderer:
             with pytest.raises(SourceRefused, match="'sub/templates/passwd' is neither file nor folder"):
+                await renderer.render(desk.request(belonging(address)))
+
+
+async def test_a_repository_that_never_stops_sending_is_stopped(desk: Desk) -> None:
+    async with chart_repository(desk) as host:
+        address = f"{host.url}/charts"
+        desk.depend_on(address)
+
+        async def endless(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    await response.write(b"x" * (1 << 20))
+            return response
+
+        host.lie = endless
+        small = msgspec.structs.replace(PROGRAMS, memory=160 << 20)
+        async with desk.renderer(address, programs=small) as renderer:
+            with pytest.raises(RenderFailed, match="memory"):
                 await renderer.render(desk.request(belonging(address)))
