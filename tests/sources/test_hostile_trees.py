@@ -99,7 +99,8 @@ LINKS = {
     "chained": {"L": "-> step/two", "app/step": "-> ../..", "two": "-> outside/secret.yaml"},
     "through a folder": {"L": "-> door/secret.yaml", "app/door": "-> ../../outside"},
     "of another case": {
-        "L": "-> DOOR/secret.yaml", "app/DOOR": "-> ../../outside",
+        "L": "-> DOOR/secret.yaml",
+        "app/DOOR": "-> ../../outside",
         "app/door/secret.yaml": "harmless: true\n",
     },
     "to proc": {"L": "-> /proc/self/environ"},

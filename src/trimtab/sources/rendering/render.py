@@ -94,6 +94,8 @@ class Renderer:
         self._under_way: dict[bytes, asyncio.Event] = {}
         self._launches = Launches()
         self._possible: Walls | None = None
+        #: seconds of processor time that programs have taken, all together
+        self.spent = 0.0
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -229,6 +231,7 @@ class Renderer:
             words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
             raise RenderFailed(request.name, reason, stopped.remedy) from stopped
+        self.spent += finished.cpu
         self._check_walls(request, finished.walls, network=network)
         return finished
 
