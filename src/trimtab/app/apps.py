@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
-from typing import Final
 
 from msgspec.structs import replace
 
+from trimtab.app.capabilities import capabilities_of
 from trimtab.app.drafts import DraftStore
 from trimtab.app.installation import Installation, find_installation, record_installation
-from trimtab.app.sources import SourceManifests, open_manifests
+from trimtab.app.sources import HERE, SourceManifests, open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
@@ -23,11 +23,7 @@ from trimtab.errors import Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
 from trimtab.settings import Settings
-from trimtab.sources.rendering.specs import Capabilities
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
-
-#: the cluster at hand, as records name it
-HERE: Final = "here"
 
 
 @asynccontextmanager
@@ -41,16 +37,6 @@ async def open_apps(access: Access, settings: Settings, *, path: str, who: str) 
         capabilities = await capabilities_of(cluster)
         async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
             yield Apps(cluster, settings, manifests, installation, who)
-
-
-async def capabilities_of(cluster: Cluster) -> Capabilities:
-    """What charts may ask about the cluster."""
-    version, discovery = await cluster.version(), await cluster.discover()
-    served = {each.api_version for each in discovery.resources}
-    kinds = {f"{each.api_version}/{each.kind}" for each in discovery.resources}
-    return Capabilities(
-        kube_version=version.git_version.removeprefix("v"), api_versions=tuple(sorted(served | kinds))
-    )
 
 
 class Apps:

@@ -28,7 +28,7 @@ from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh
 from trimtab.engine.control.reconciling import Reconciler, Wiring
-from trimtab.engine.control.rooms import Room, Rooms, RoomState, watch_clusters
+from trimtab.engine.control.rooms import Room, Rooms, RoomState, RoomView, watch_clusters
 from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
     ClusterDropped,
@@ -283,6 +283,10 @@ class Engine:
         if found is None:
             raise UnitMissing(f"unit {unit_id}", "there is no such unit", "Create it")
         return found
+
+    def clusters(self) -> tuple[RoomView, ...]:
+        """Every cluster in use, and how it stands with us."""
+        return tuple(sorted((room.view() for room in self._rooms.all()), key=lambda view: view.name))
 
     async def start_sync(self, unit_id: str, operation: Operation | None = None) -> SyncUnit:
         """Ask for a sync; once this returns it is stored, and happens even if the process dies."""

@@ -17,6 +17,7 @@ VERBS = {
     "cluster": "cluster",
     "plan": "plan",
     "render": "render",
+    "run": "run",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
