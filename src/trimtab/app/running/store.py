@@ -69,6 +69,10 @@ class ShardStore:
         """Ask something of a unit, or record that it is done."""
         return await self._records.set_operation(unit_id, operation)
 
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now."""
+        return await self._records.amend(unit_id, change)
+
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of the units of the shard, then of every change."""
 

@@ -15,8 +15,10 @@ import click
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
     "cluster": "cluster",
+    "pause": "pause",
     "plan": "plan",
     "render": "render",
+    "resume": "resume",
     "run": "run",
     "settings": "settings",
     "status": "status",
