@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 
 from msgspec.structs import replace
 
 from trimtab.app.capabilities import capabilities_of
 from trimtab.app.drafts import DraftStore
+from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
+from trimtab.app.shards import app_lease, is_kept, shard_named
 from trimtab.app.sources import HERE, SourceManifests, open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
 from trimtab.engine.control.policy import check_hold
@@ -20,10 +23,10 @@ from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPla
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import SyncUnit, UnitHeld, UnitMissing
+from trimtab.engine.units import OperationUnderWay, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
-from trimtab.resources.digests import digest
+from trimtab.kube.leases import LEASES
 from trimtab.settings import Settings
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
@@ -59,6 +62,8 @@ class Apps:
         self.person = who.partition(" (")[0]
         self._settings = settings
         self._manifests = manifests
+        #: leases of shards as they were seen: one that is not renewed any more runs out
+        self._seen: dict[str, Lease] = {}
 
     async def all(self) -> tuple[SyncUnit, ...]:
         """Every app, by name."""
@@ -85,6 +90,7 @@ class Apps:
             draft,
             cache=self._settings.cache,
             key=self.installation.key,
+            automatic=False,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -111,13 +117,24 @@ class Apps:
 
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
-        return Lease(
-            self.cluster,
-            namespace=self.installation.namespace,
-            name=f"trimtab-app-{digest(name)}",
-            me=self._who,
-            clock=SystemClock(),
-        )
+        return self._lease(app_lease(name))
+
+    async def keeper_of(self, name: str) -> Lease | None:
+        """The lease of the shard that an app belongs to, if a runner seems to keep it."""
+        if not self.installation.recorded:
+            return None
+        async for page in self.cluster.list(LEASES, namespace=self.installation.namespace):
+            for found in page.objects:
+                shard = shard_named(found.metadata.name)
+                if shard is not None and shard.has(name):
+                    lease = self._seen.setdefault(shard.lease, self._lease(shard.lease))
+                    if await lease.holder():
+                        return lease
+        return None
+
+    def _lease(self, name: str) -> Lease:
+        namespace = self.installation.namespace
+        return Lease(self.cluster, namespace=namespace, name=name, me=self._who, clock=SystemClock())
 
     def records(self) -> RecordStore:
         """Where apps are recorded."""
@@ -134,6 +151,14 @@ class NotWell(Unavailable):
     """An app was synced, and has not become healthy in time."""
 
 
+class _Kept(Exception):
+    """A runner has come to keep the app."""
+
+
+def _words(operation: Operation) -> str:
+    return "a sync of its own" if operation.automated else "what somebody asked for"
+
+
 class Work:
     """One app at hand."""
 
@@ -146,6 +171,7 @@ class Work:
         self._draft = draft
         self._asked = unit
         self._is_as_asked = False
+        self._handed: Operation | None = None
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""
@@ -180,13 +206,17 @@ class Work:
             remedy = "If they are meant, add --confirm-deletions"
             raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
         await self._apps.record_installation()
+        agreed_to = replace(operation, plan_digest=plan.digest)
 
         async def carry_out() -> OperationState:
             await self._draft.publish(self._apps.records())
-            return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
+            return await self.engine.sync(self.name, agreed_to)
 
+        handed = handed_over(agreed_to, plan.revision, SystemClock().now(), consent=consent)
         with self._agreeing(consent=consent):
-            return await self._alone(carry_out, held)
+            state = await self._done(carry_out, partial(self._by_runner, handed, held), held)
+        self._draft.redraft(await self._draft.get(self.name))
+        return state
 
     @contextmanager
     def _agreeing(self, *, consent: bool) -> Iterator[None]:
@@ -206,13 +236,14 @@ class Work:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
         self.check_hold(Operation())
 
-        async def go_on() -> OperationState:
-            await self._draft.resume(self._apps.records())
-            return await self.engine.wait_for_sync(self.name)
+        async def by_runner(keeper: Lease) -> OperationState | None:
+            if consent:
+                await self._apps.records().amend(self.name, agreed(SystemClock().now()))
+            return await self._followed(self.unfinished or Operation(), keeper)
 
         with self._agreeing(consent=consent):
-            state = await self._alone(go_on, held)
-        begun, asked = await self._draft.get(self.name), self._asked
+            state = await self._done(self._go_on, by_runner, held)
+        begun, asked = await self._apps.records().get(self.name), self._asked
         self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
         self._draft.redraft(asked)
         return state
@@ -228,18 +259,84 @@ class Work:
             and set(operation.options) <= set(begun.options)
         )
 
+    async def _done(
+        self,
+        here: Callable[[], Awaitable[OperationState]],
+        by_runner: Callable[[Lease], Awaitable[OperationState | None]],
+        held: Callable[[str], None],
+    ) -> OperationState:
+        """Have something done: by the runner that keeps the app, or else here, while nobody else works on it.
+
+        A runner that dies leaves what it was handed in the record, and it is gone on with from there.
+        """
+        while True:
+            keeper = await self._keeper()
+            if keeper is not None:
+                state = await by_runner(keeper)
+                here = here if self._handed is None else self._go_on
+            else:
+                try:
+                    state = await self._alone(here, held)
+                except _Kept:
+                    continue
+            if state is None:
+                continue
+            if state.phase is not OperationPhase.SUCCEEDED:
+                raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
+            return state
+
+    async def _go_on(self) -> OperationState:
+        """Go on with what is recorded, from where it stands."""
+        await self._draft.resume(self._apps.records())
+        return await self.engine.wait_for_sync(self.name)
+
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
     ) -> OperationState:
         """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
         lease = self._apps.lease_of(self.name)
-        holding = await lease.holding()
-        if holding is not None and holding.holder:
-            held(holding.holder)
-        state = await lease.hold(work)
-        if state.phase is not OperationPhase.SUCCEEDED:
-            raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
-        return state
+        if holder := await lease.holder():
+            held(holder)
+
+        async def unless_kept() -> OperationState:
+            # Looked at under the lease: a runner that comes later sees the lease, and waits for its end.
+            if await self._keeper() is not None:
+                raise _Kept
+            return await work()
+
+        return await lease.hold(unless_kept)
+
+    async def _keeper(self) -> Lease | None:
+        """The lease of the runner that keeps the app, if there is one."""
+        asked, recorded = is_kept(self._asked), await self._apps.find(self.name)
+        if not asked and (recorded is None or not is_kept(recorded)):
+            return None
+        keeper = await self._apps.keeper_of(self.name)
+        if keeper is not None and not asked:
+            reason = "a runner keeps it, and cannot follow a folder of your machine"
+            raise Conflict(f"app {self.name}", reason, "Choose another name with --app")
+        return keeper
+
+    async def _by_runner(
+        self, operation: Operation, held: Callable[[str], None], keeper: Lease
+    ) -> OperationState | None:
+        """Hand an operation over, unless that is done, and follow it to its end."""
+        records = self._apps.records()
+        while self._handed != operation:
+            wanted = await self._draft.get(self.name)
+            try:
+                await self._apps.lease_of(self.name).hold(partial(post, records, wanted, operation))
+                self._handed = operation
+            except OperationUnderWay:
+                other = (await records.get(self.name)).operation
+                if other is not None:
+                    held(f"{await keeper.holder() or 'a runner'}, busy with {_words(other)},")
+                    if await self._followed(other, keeper) is None:
+                        return None
+        return await self._followed(operation, keeper)
+
+    async def _followed(self, operation: Operation, keeper: Lease) -> OperationState | None:
+        return await followed(self._apps.records(), self.name, operation, keeper, self.engine.events.publish)
 
     async def until_well(self, seconds: float) -> SyncUnit:
         """The app once it is healthy; an error that says what it lacks if that takes too long."""
@@ -262,4 +359,12 @@ class Work:
         finally:
             quiet()
             gone()
+            await self._note_stand()
         return unit
+
+    async def _note_stand(self) -> None:
+        """Record how the app stands, for those who list apps; a runner that keeps it does so itself."""
+        looked = self.engine.unit(self.name).status
+        if await self._keeper() is None:
+            with suppress(UnitMissing):
+                await self._apps.records().amend(self.name, partial(seen_as, looked))

@@ -115,11 +115,13 @@ class Engine:
         tracking: Tracking | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
+        automatic: bool = True,
     ) -> None:
         """Take the three roles.
 
-        `key` hides what is secret in digests and differences: with the same one, plans are called the same
-        by the next process. Without one it is made up.
+        Unless `automatic`, nothing begins that was not asked for, whatever units say. `key` hides what is
+        secret in digests and differences: with the same one, plans are called the same by the next process.
+        Without one it is made up.
         """
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store = credentials, units
@@ -141,9 +143,9 @@ class Engine:
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
         self._counting: list[Callable[[SyncUnit], None]] = []
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
-        self._build(manifests)
+        self._build(manifests, automatic=automatic)
 
-    def _build(self, manifests: ManifestGenerator) -> None:
+    def _build(self, manifests: ManifestGenerator, *, automatic: bool) -> None:
         settings, clock = self._settings, self._clock
         self._rooms = Rooms(
             self._credentials,
@@ -160,7 +162,11 @@ class Engine:
             timeout=settings.sync_timeout,
             clock=clock,
         )
-        wiring = Wiring(start=self._start, again=self._look_later, supersede=self._supersede)
+        wiring = Wiring(
+            start=self._start if automatic else None,
+            again=self._look_later,
+            supersede=self._supersede,
+        )
         self._reconciler = Reconciler(
             self._ledger, self._rooms, looker, self.events, wiring, settings=settings, clock=clock
         )
@@ -411,6 +417,11 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
+        if before is not None and _is_agreed(before.operation, stored.operation):
+            control = self._operator.control(stored.id)
+            if control is not None:
+                # By our own clock: it was heard now, whatever the clock of whoever agreed says.
+                control.approve_deletions(self._clock.now())
         if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
@@ -610,6 +621,13 @@ def _figures(room: Room) -> ClusterFigures:
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:
     """What somebody wants of a unit; a change of it has the unit looked at."""
     return unit.source, unit.destination, unit.policy, unit.paused, unit.pinned
+
+
+def _is_agreed(before: Operation | None, after: Operation | None) -> bool:
+    """Whether somebody has agreed to the deletions of an operation under way."""
+    if before is None or after is None or after.deletions_approved_at is None:
+        return False
+    return before.deletions_approved_at != after.deletions_approved_at
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

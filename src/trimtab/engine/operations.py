@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.resources.keys import ResourceKey
 
@@ -147,10 +148,13 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     options: tuple[str, ...] = ()
     retry: RetryLimits = RetryLimits()
     asked_by: str = ""
+    #: when it was asked for, if it was handed over to another process: tells it from the same said earlier
+    asked_at: datetime | None = None
     automated: bool = False
     #: how many self-heals of this revision came before
     heal_attempts: int = 0
-    #: when somebody agreed to the deletions; it counts if that was after the operation started
+    #: when somebody agreed to the deletions; it counts if that was after the operation started, or if the
+    #: plan that is carried out is the one whose digest he named
     deletions_approved_at: datetime | None = None
     #: how long all attempts together may take; none means without end
     timeout: timedelta | None = None
@@ -230,6 +234,12 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     rehearsed: bool = False
     #: what ended the operation before its time, if that was an error
     failure: str = ""
+
+
+def is_state_of(state: OperationState, operation: Operation) -> bool:
+    """Whether a state tells of this operation: of the same request, whatever was agreed to since."""
+    of = replace(state.operation, timeout=None, deletions_approved_at=None)
+    return of == replace(operation, timeout=None, deletions_approved_at=None)
 
 
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:

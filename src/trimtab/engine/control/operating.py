@@ -160,6 +160,9 @@ class Operator:
         if state is None:
             state = self._syncer.begin(operation)
             await self._record(unit.id, state, voyage)
+        if operation.deletions_approved_at is not None:
+            # Somebody may have agreed while nobody was at work on it.
+            voyage.control.approve_deletions(operation.deletions_approved_at)
         if not state.phase.final:
             room = self._rooms.open(unit.destination.cluster)
             desk = room.open_desk()

@@ -136,14 +136,15 @@ class RecordStore:
         """Change a unit's pause, pin or operation by what they are now."""
         return await self._change(unit_id, change)
 
-    async def follow(self, told: Callable[[UnitNews], None]) -> None:
-        """Tell of everything that is there, then of every change, whoever made it."""
+    async def follow(self, told: Callable[[UnitNews], None], *, only: str = "") -> None:
+        """Tell of everything that is there, then of every change, whoever made it; or of one unit alone."""
         names: dict[str, str] = {}
+        select = Selection(labels=f"{_HEADS.labels},{UNIT_LABEL}={_hash(only.encode())}") if only else _HEADS
         self._known.clear()  # so that everything there is is told once more
         self._followers.append(told)
         try:
             async with aclosing(
-                follow(self._cluster, SECRETS, namespace=self._namespace, select=_HEADS, clock=self._clock)
+                follow(self._cluster, SECRETS, namespace=self._namespace, select=select, clock=self._clock)
             ) as heard:
                 async for news in heard:
                     match news:
