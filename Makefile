@@ -14,7 +14,7 @@ setup: ## fill .venv with exactly what uv.lock says; needs Python 3.11 or newer 
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py
 
 test: check ## set up, check, and run the tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n logical --dist worksteal
 
 fuzz: setup ## try the embedded cluster with random bad requests for a minute
 	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60
