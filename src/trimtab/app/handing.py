@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from trimtab.app.holds import held
 from trimtab.engine import RecordStore
 from trimtab.engine.events import OperationWaits, StepDone, UnitEvent
-from trimtab.engine.operations import Operation, OperationState, is_state_of
-from trimtab.engine.stores.changing import declared_anew, missing, with_operation
+from trimtab.engine.operations import Operation, OperationState, is_same_request
+from trimtab.engine.stores.changing import declared_anew, missing, with_operation, with_pin
 from trimtab.engine.units import (
     AllTold,
     Gone,
     OperationUnderWay,
+    Pin,
     Stored,
     SyncUnit,
     UnitExists,
@@ -35,13 +36,19 @@ from trimtab.kube import Lease
 from trimtab.tasks import plain_group
 
 
-async def post(records: RecordStore, wanted: SyncUnit, operation: Operation) -> SyncUnit:
-    """Record an app and what is asked of it, in one writing; `OperationUnderWay` while another one is."""
+async def post(
+    records: RecordStore, wanted: SyncUnit, operation: Operation, pin: Pin | None = None
+) -> SyncUnit:
+    """Record an app, what is asked of it, and where it is pinned by that, in one writing.
+
+    `OperationUnderWay` while something else is.
+    """
 
     def posted(stored: SyncUnit) -> SyncUnit:
         if stored.hold and stored.hold != wanted.hold:
             raise held(stored)
-        return with_operation(declared_anew(stored, wanted), operation)
+        declared = declared_anew(stored, wanted)
+        return with_operation(declared if pin is None else with_pin(pin)(declared), operation)
 
     try:
         return await records.amend(wanted.id, posted)
@@ -102,7 +109,7 @@ async def _watched(
 ) -> OperationState:
     news: asyncio.Queue[UnitNews] = asyncio.Queue()
     async with plain_group() as group:
-        following = group.create_task(records.follow(news.put_nowait, only=unit_id))
+        following = group.create_task(records.follow(news.put_nowait))
         state: OperationState | None = None
         is_there = False
         while True:
@@ -110,7 +117,7 @@ async def _watched(
                 case Stored(unit=unit):
                     is_there = True
                     before, state = state, unit.status.operation_state
-                    if state is not None and is_state_of(state, operation):
+                    if state is not None and is_same_request(state.operation, operation):
                         for event in told_between(unit_id, before, state):
                             told(event)
                     if not _is_under_way(unit, operation):
@@ -127,16 +134,13 @@ async def _watched(
 
 
 def _is_under_way(unit: SyncUnit, operation: Operation) -> bool:
-    asked = unit.operation
-    return asked is not None and replace(asked, deletions_approved_at=None) == replace(
-        operation, deletions_approved_at=None
-    )
+    return unit.operation is not None and is_same_request(unit.operation, operation)
 
 
 def _ended(unit: SyncUnit, operation: Operation) -> OperationState:
     """How the operation ended; others may have followed so quickly that nobody can tell."""
     state = unit.status.operation_state
-    if state is None or not is_state_of(state, operation):
+    if state is None or not is_same_request(state.operation, operation):
         reason = "it is over, and another sync began before its end was read"
         raise Unavailable(f"the sync of {unit.id}", reason, f"Look with: trimtab status {unit.id}")
     return state

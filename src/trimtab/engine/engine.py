@@ -62,6 +62,7 @@ from trimtab.engine.units import (
     ManifestGenerator,
     Pause,
     ReconciliationSettings,
+    RenderArchive,
     Stored,
     SyncUnit,
     SyncUnitStore,
@@ -113,18 +114,20 @@ class Engine:
         reconciliation: ReconciliationSettings | None = None,
         cache: CacheSettings | None = None,
         tracking: Tracking | None = None,
+        archive: RenderArchive | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
         automatic: bool = True,
     ) -> None:
         """Take the three roles.
 
-        Unless `automatic`, nothing begins that was not asked for, whatever units say. `key` hides what is
-        secret in digests and differences: with the same one, plans are called the same by the next process.
-        Without one it is made up.
+        `key` hides what is secret in digests and differences: with the same one, plans are called the same
+        by the next process. Without one it is made up. With an `archive` one can go back to an entry of
+        history while the source is out of reach. Unless `automatic`, nothing begins that was not asked for,
+        whatever units say.
         """
         self._settings, self._cache_settings = settings, cache or CacheSettings()
-        self._credentials, self._store = credentials, units
+        self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
         self._key = key or secrets.token_bytes(32)
         self._tracking = tracking or OwnerAnnotation(settings.installation)
@@ -154,7 +157,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        looker = Looker(manifests, settings.kept_objects)
+        looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
@@ -178,6 +181,7 @@ class Engine:
             clock=clock,
             on_ended=self._operation_ended,
             again=self._operate_later,
+            archive=self._archive,
         )
 
     # -- running -----------------------------------------------------------------------------------------
@@ -417,6 +421,8 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
+        elif stored.operation is not None and stored.operation.ended_by:
+            self._end(stored.id)
         if before is not None and _is_agreed(before.operation, stored.operation):
             control = self._operator.control(stored.id)
             if control is not None:
@@ -486,6 +492,12 @@ class Engine:
             )
         )
         self._operate_later(unit.id, 0)
+
+    def _end(self, unit_id: str) -> None:
+        """Heed the record, which says that the operation is to end; one that has not begun hears it then."""
+        control = self._operator.control(unit_id)
+        if control is not None:
+            control.terminate()
 
     def _supersede(self, unit_id: str, revision: str) -> None:
         control = self._operator.control(unit_id)

@@ -137,6 +137,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     entry: int = 0
     #: delete what Git no longer asks for
     prune: bool = False
+    #: delete all of the unit; its source is not asked
+    delete: bool = False
     #: ask the server what it would do, and change nothing
     dry_run: bool = False
     strategy: Strategy = Strategy.HOOK
@@ -163,6 +165,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     rehearsal: Rehearsal = Rehearsal.AUTO
     #: the digest of the plan somebody read and agreed to; a plan with another digest is not carried out
     plan_digest: str = ""
+    #: who asked that it ends before its time; whoever carries it on ends it
+    ended_by: str = ""
 
 
 class StepResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -236,10 +240,28 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     failure: str = ""
 
 
-def is_state_of(state: OperationState, operation: Operation) -> bool:
-    """Whether a state tells of this operation: of the same request, whatever was agreed to since."""
-    of = replace(state.operation, timeout=None, deletions_approved_at=None)
-    return of == replace(operation, timeout=None, deletions_approved_at=None)
+def is_same_request(one: Operation, other: Operation) -> bool:
+    """Whether two operations are one request, whatever was said about it since."""
+    first, second = (
+        replace(each, timeout=None, deletions_approved_at=None, ended_by="") for each in (one, other)
+    )
+    return first == second
+
+
+def is_begun(state: OperationState) -> bool:
+    """Whether something of an operation may have been done."""
+    return bool(state.begun or state.hooks or state.results)
+
+
+def never_begun(state: OperationState, now: datetime) -> OperationState:
+    """The end of an operation that was ended before anything of it was done."""
+    return replace(
+        state,
+        phase=OperationPhase.FAILED,
+        message="the operation was terminated before it began",
+        finished_at=now,
+        retry_at=None,
+    )
 
 
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:
