@@ -59,11 +59,11 @@ class Person:
         return self._run([sys.executable, "-m", "trimtab", *arguments], environment)
 
     @contextmanager
-    def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def begun(self, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
         """The command under way, its words to be read as they come; it ends with the block at the latest."""
         with subprocess.Popen(
             [sys.executable, "-m", "trimtab", *arguments],
-            env=self._environment,
+            env={**self._environment, **environment},
             cwd=self._home,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from msgspec import Struct
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
-from trimtab.settings import Settings
+from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import (
     CredentialFile,
     FolderOrigin,
@@ -21,11 +21,15 @@ from trimtab.sources import (
     Request,
     RevisionOrigin,
 )
+from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
-from trimtab.sources.repositories.revisions import Wanted
+from trimtab.sources.repositories.credentials import Belonging
+from trimtab.sources.repositories.revisions import Revision, Wanted
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
+#: the cluster at hand, as records name it
+HERE: Final = "here"
 #: what charts are told when no cluster is at hand: what helm itself assumes
 ASSUMED: Final = Capabilities()
 
@@ -71,9 +75,23 @@ async def open_manifests(
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         Repositories(settings.repositories, path=path) as repositories,
     ):
-        credentials = CredentialFile(settings.repositories)
-        lfs = settings.repositories.lfs
-        yield SourceManifests(renderer, repositories, credentials, capabilities, lfs=lfs)
+        yield SourceManifests(renderer, repositories, Wishes(settings.repositories), capabilities)
+
+
+class Wishes:
+    """What sources want of repositories, by the rights of whoever runs us."""
+
+    def __init__(self, settings: RepositoriesSettings) -> None:
+        self._file = CredentialFile(settings)
+        self._lfs = settings.lfs
+
+    def credentials(self) -> tuple[Belonging, ...]:
+        """The credentials as their file holds them now."""
+        return self._file.belongings()
+
+    def of(self, url: str, target: str) -> Wanted:
+        """The wish for a revision of a repository."""
+        return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
 
 
 class SourceManifests:
@@ -83,32 +101,30 @@ class SourceManifests:
         self,
         renderer: Renderer,
         repositories: Repositories,
-        credentials: CredentialFile,
+        wishes: Wishes,
         capabilities: Capabilities,
-        *,
-        lfs: bool,
     ) -> None:
         self._renderer = renderer
         self._repositories = repositories
-        self._credentials = credentials
-        self._lfs = lfs
+        self._wishes = wishes
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
         del no_cache  # a render's key names all it was made from: there is nothing to mistrust
         source = source_of(unit)
-        tree, commit = await self._tree(source, revision)
+        tree, commit = await self._tree(unit.id, source, revision)
         rendered = await self._renderer.render(
             Request(
                 name=unit.id,
                 namespace=unit.destination.namespace,
                 spec=source.spec,
                 tree=tree,
-                capabilities=self._capabilities,
-                credentials=self._credentials.belongings(),
+                capabilities=await self._capabilities_for(unit),
+                credentials=self._wishes.credentials(),
             )
         )
+        self._note(unit.id, tree, rendered)
         found = commit or f"{_FILES}{rendered.digest[:12]}"
         if revision.startswith(_FILES) and revision != found:
             reason = f"its folder no longer holds what was agreed to, {revision}"
@@ -119,15 +135,23 @@ class SourceManifests:
             digest=rendered.digest,
         )
 
-    async def _tree(self, source: AppSource, revision: str) -> tuple[FolderOrigin | RevisionOrigin, str]:
+    async def _tree(
+        self, unit_id: str, source: AppSource, revision: str
+    ) -> tuple[FolderOrigin | RevisionOrigin, str]:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
-        wanted = Wanted(
-            url=source.repo_url,
-            target=revision or source.target_revision,
-            credentials=self._credentials.belongings(),
-            lfs=self._lfs,
-        )
-        found = await self._repositories.fetch(wanted)
+        found = await self._fetched(unit_id, source, revision)
         return RevisionOrigin(revision=found), found.commit
+
+    async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
+        """The revision that is wanted."""
+        wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
+        return await self._repositories.fetch(wanted)
+
+    async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
+        """What charts are told of the unit's cluster."""
+        return self._capabilities
+
+    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+        """Hear what a render has read; whoever follows commits wants to know."""

@@ -32,7 +32,7 @@ from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring
-from trimtab.engine.control.rooms import Room, Rooms, RoomState, watch_clusters
+from trimtab.engine.control.rooms import Room, Rooms, RoomState, RoomView, watch_clusters
 from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
     ClusterDropped,
@@ -136,12 +136,14 @@ class Engine:
         archive: RenderArchive | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
+        automatic: bool = True,
     ) -> None:
         """Take the three roles.
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
         by the next process. Without one it is made up. With an `archive` one can go back to an entry of
-        history while the source is out of reach.
+        history while the source is out of reach. Unless `automatic`, nothing begins that was not asked for,
+        whatever units say.
         """
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
@@ -163,9 +165,9 @@ class Engine:
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
         self._counting: list[Callable[[SyncUnit], None]] = []
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
-        self._build(manifests)
+        self._build(manifests, automatic=automatic)
 
-    def _build(self, manifests: ManifestGenerator) -> None:
+    def _build(self, manifests: ManifestGenerator, *, automatic: bool) -> None:
         settings, clock = self._settings, self._clock
         self._rooms = Rooms(
             self._credentials,
@@ -182,7 +184,11 @@ class Engine:
             timeout=settings.sync_timeout,
             clock=clock,
         )
-        wiring = Wiring(start=self._start, again=self._look_later, supersede=self._supersede)
+        wiring = Wiring(
+            start=self._start if automatic else None,
+            again=self._look_later,
+            supersede=self._supersede,
+        )
         self._reconciler = Reconciler(
             self._ledger, self._rooms, looker, self.events, wiring, settings=settings, clock=clock
         )
@@ -317,6 +323,10 @@ class Engine:
         if found is None:
             raise UnitMissing(f"unit {unit_id}", "there is no such unit", "Create it")
         return found
+
+    def clusters(self) -> tuple[RoomView, ...]:
+        """Every cluster in use, and how it stands with us."""
+        return tuple(sorted((room.view() for room in self._rooms.all()), key=lambda view: view.name))
 
     async def start_sync(self, unit_id: str, operation: Operation | None = None) -> SyncUnit:
         """Ask for a sync; once this returns it is stored, and happens even if the process dies."""
@@ -456,6 +466,11 @@ class Engine:
             self._operate_later(stored.id, 0)
         elif stored.operation is not None and stored.operation.ended_by:
             self._end(stored.id)
+        if before is not None and _is_agreed(before.operation, stored.operation):
+            control = self._operator.control(stored.id)
+            if control is not None:
+                # By our own clock: it was heard now, whatever the clock of whoever agreed says.
+                control.approve_deletions(self._clock.now())
         if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
@@ -661,6 +676,13 @@ def _figures(room: Room) -> ClusterFigures:
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:
     """What somebody wants of a unit; a change of it has the unit looked at."""
     return unit.source, unit.destination, unit.policy, unit.paused, unit.pinned
+
+
+def _is_agreed(before: Operation | None, after: Operation | None) -> bool:
+    """Whether somebody has agreed to the deletions of an operation under way."""
+    if before is None or after is None or after.deletions_approved_at is None:
+        return False
+    return before.deletions_approved_at != after.deletions_approved_at
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

@@ -150,10 +150,13 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     options: tuple[str, ...] = ()
     retry: RetryLimits = RetryLimits()
     asked_by: str = ""
+    #: when it was asked for, if it was handed over to another process: tells it from the same said earlier
+    asked_at: datetime | None = None
     automated: bool = False
     #: how many self-heals of this revision came before
     heal_attempts: int = 0
-    #: when somebody agreed to the deletions; it counts if that was after the operation started
+    #: when somebody agreed to the deletions; it counts if that was after the operation started, or if the
+    #: plan that is carried out is the one whose digest he named
     deletions_approved_at: datetime | None = None
     #: how long all attempts together may take; none means without end
     timeout: timedelta | None = None
@@ -235,6 +238,14 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     rehearsed: bool = False
     #: what ended the operation before its time, if that was an error
     failure: str = ""
+
+
+def is_same_request(one: Operation, other: Operation) -> bool:
+    """Whether two operations are one request, whatever was said about it since."""
+    first, second = (
+        replace(each, timeout=None, deletions_approved_at=None, ended_by="") for each in (one, other)
+    )
+    return first == second
 
 
 def is_begun(state: OperationState) -> bool:

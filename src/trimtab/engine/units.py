@@ -219,6 +219,8 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     policy: Policy = Policy()
     #: whose it is: tenants take turns
     tenant: str = ""
+    #: where somebody keeps the file that says all this; empty for what was asked for by a command
+    declared_in: str = ""
     status: UnitStatus = UnitStatus()
     operation: Operation | None = None
     #: nothing begins to happen until somebody resumes it

@@ -167,6 +167,9 @@ class Operator:
             # Until something is done a process that dies leaves nothing to be known: all of this is stored
             # with the first record that has to be.
             self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))
+        if operation.deletions_approved_at is not None:
+            # Somebody may have agreed while nobody was at work on it.
+            voyage.control.approve_deletions(operation.deletions_approved_at)
         if operation.ended_by:
             voyage.control.terminate()
             if not is_begun(state):

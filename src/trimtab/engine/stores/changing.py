@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from trimtab.engine.operations import Operation
+from trimtab.engine.operations import Operation, is_same_request
 from trimtab.engine.units import (
     OperationUnderWay,
     Pause,
@@ -52,7 +52,18 @@ def resumed(stored: SyncUnit) -> SyncUnit:
 
 
 def with_status(stored: SyncUnit, status: UnitStatus) -> SyncUnit:
-    """The unit as it stands now."""
+    """The unit as it stands now.
+
+    Whoever writes may not have heard of an operation that was asked for meanwhile; what he tells of an
+    earlier one is no news of it, and would have it taken for done.
+    """
+    state = status.operation_state
+    if (
+        state is not None
+        and stored.operation is not None
+        and not is_same_request(state.operation, stored.operation)
+    ):
+        status = replace(status, operation_state=None)
     return replace(stored, status=status)
 
 

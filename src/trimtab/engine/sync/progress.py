@@ -431,8 +431,12 @@ class _Turn:
         return result is None or is_established(result, self.facts, self.now)
 
     def _is_approved(self) -> bool:
-        at = self.state.operation.deletions_approved_at
-        return at is not None and at >= (self.state.attempt_at or self.state.started_at)
+        operation = self.state.operation
+        at = operation.deletions_approved_at
+        if at is None:
+            return False
+        carried_out = self.state.plan or self.plan.digest
+        return operation.plan_digest == carried_out or at >= (self.state.attempt_at or self.state.started_at)
 
     def _wait_for_consent(self, held: Sequence[Prune]) -> Move:
         newer = self._superseded("somebody agreed to its deletions")

@@ -27,6 +27,7 @@ VERBS = {
     "render": "render",
     "resume": "resume",
     "rollback": "rollback",
+    "run": "run",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
