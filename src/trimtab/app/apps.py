@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from trimtab.app.deletion import DELETION, until_gone
 from trimtab.app.drafts import DraftStore
+from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
-from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
+from trimtab.engine.control.policy import check_hold
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
+from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import ManifestGenerator, SyncUnit, UnitMissing
-from trimtab.errors import ClusterUnreachable, Conflict, Unavailable, UserError
+from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.errors import ClusterUnreachable, Conflict, TrimtabError, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
+from trimtab.kube.cluster import Deletion
+from trimtab.kube.leases import LEASES
 from trimtab.resources.digests import digest
 from trimtab.settings import Settings
 from trimtab.sources.rendering.specs import Capabilities
@@ -28,6 +34,7 @@ from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
+_T = TypeVar("_T")
 
 
 @asynccontextmanager
@@ -53,6 +60,11 @@ async def capabilities_of(cluster: Cluster) -> Capabilities:
     )
 
 
+def lease_name(name: str) -> str:
+    """The Lease that says who works on the app of this name."""
+    return f"trimtab-app-{digest(name)}"
+
+
 class Apps:
     """The apps that one installation keeps in one cluster."""
 
@@ -67,6 +79,8 @@ class Apps:
         self.cluster = cluster
         self.installation = installation
         self._who = who
+        #: who works, without the process: what records remember
+        self.person = who.partition(" (")[0]
         self._settings = settings
         self._manifests = manifests
 
@@ -94,6 +108,7 @@ class Apps:
             self._manifests,
             draft,
             cache=self._settings.cache,
+            archive=self.archive(),
             key=self.installation.key,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,19 +134,46 @@ class Apps:
         """Have the cluster know the installation, if this is its first app."""
         self.installation = await record_installation(self.cluster, self.installation)
 
+    async def alone(self, name: str, work: Callable[[], Awaitable[_T]], held: Callable[[str], None]) -> _T:
+        """Work on an app while nobody else does; whoever does now is told to `held`, and waited for."""
+        lease = self.lease_of(name)
+        holding = await lease.holding()
+        if holding is not None and holding.holder:
+            held(holding.holder)
+        return await lease.hold(work)
+
+    async def drop_lease(self, name: str) -> None:
+        """Have the lease of an app that is no more go, too, unless somebody has taken it since."""
+        lease = self.lease_of(name)
+        with suppress(TrimtabError):
+            holding = await lease.holding()
+            if holding is not None and not holding.holder:
+                how = Deletion(resource_version=holding.resource_version)
+                space = self.installation.namespace
+                await self.cluster.delete(LEASES, lease_name(name), namespace=space, how=how)
+
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
         return Lease(
             self.cluster,
             namespace=self.installation.namespace,
-            name=f"trimtab-app-{digest(name)}",
+            name=lease_name(name),
             me=self._who,
             clock=SystemClock(),
         )
 
-    def records(self) -> RecordStore:
-        """Where apps are recorded."""
+    def records(self, *, only: str = "") -> RecordStore:
+        """Where apps are recorded; with `only`, that one alone is followed."""
         return RecordStore(
+            self.cluster,
+            namespace=self.installation.namespace,
+            keys=Keyring(self.installation.key),
+            only=only,
+        )
+
+    def archive(self) -> RecordArchive:
+        """What apps rendered to, for going back."""
+        return RecordArchive(
             self.cluster, namespace=self.installation.namespace, keys=Keyring(self.installation.key)
         )
 
@@ -155,6 +197,7 @@ class Work:
         self._apps = apps
         self._draft = draft
         self._asked = unit
+        self._records = apps.records(only=unit.id)
         self._is_as_asked = False
 
     async def look(self) -> SyncUnit:
@@ -170,25 +213,86 @@ class Work:
             raise Conflict(str(first.key), f"{first.reason}{others}", first.remedy)
         return plan
 
+    def check_hold(self, operation: Operation) -> None:
+        """Refuse to work on an app that somebody paused or pinned, with the way out."""
+        try:
+            check_hold(self._asked, operation)
+        except UnitHeld as error:
+            raise held(self._asked) from error
+
     async def carry_out(
-        self, operation: Operation, plan: SyncPlan, *, consent: bool, held: Callable[[str], None]
+        self,
+        operation: Operation,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        held: Callable[[str], None],
+        pin: Pin | None = None,
     ) -> OperationState:
         """Record the app, then do exactly what the plan says; another plan is refused.
 
-        Deletions that wait for somebody's word need `consent`; without it nothing is begun.
+        Deletions that wait for somebody's word need `consent`; without it nothing is begun. A `pin` is
+        recorded before anything is done, so that nobody undoes it.
         """
-        if plan.held and not consent:
-            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
-            remedy = "If they are meant, add --confirm-deletions"
-            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+        self.check_hold(operation)
+        self._check_consent(plan, consent=consent)
         await self._apps.record_installation()
 
         async def carry_out() -> OperationState:
-            await self._draft.publish(self._apps.records())
+            if pin is not None:
+                await self._draft.amend(self.name, with_pin(pin))
+                await self._records.amend(self.name, with_pin(pin))
+            await self._draft.publish(self._records)
             return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
 
         with self._agreeing(consent=consent):
             return await self._alone(carry_out, held)
+
+    def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
+        if plan.held and not consent:
+            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
+            remedy = "If they are meant, add --confirm-deletions"
+            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+
+    async def delete(
+        self,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        seconds: float,
+        held: Callable[[str], None],
+        told: Callable[[str], None],
+    ) -> None:
+        """Do what the plan of a deletion says, wait until all of that is gone, then forget the app.
+
+        What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again.
+        """
+        self.check_hold(DELETION)
+        self._check_consent(plan, consent=consent)
+
+        async def carry_out() -> OperationState:
+            await self._draft.publish(self._records)
+            state = await self.engine.sync(self.name, replace(DELETION, plan_digest=plan.digest))
+            if state.phase is OperationPhase.SUCCEEDED:
+                await until_gone(self.engine, self._apps.cluster, plan, seconds, told)
+                await self._forget()
+            return state
+
+        with self._agreeing(consent=consent):
+            await self._alone(carry_out, held)
+        await self._apps.drop_lease(self.name)
+
+    async def abandon(self, *, held: Callable[[str], None]) -> None:
+        """Forget the app; its objects stay as they are, marks included."""
+        self.check_hold(DELETION)
+        await self._apps.alone(self.name, self._forget, held)
+        await self._apps.drop_lease(self.name)
+
+    async def _forget(self) -> None:
+        """Forget the app: the record goes last, so that whatever is left can be found again."""
+        self._draft.redraft(self._asked)
+        await self._apps.archive().drop(self.name, ())
+        await self._records.delete(self.name)
 
     @contextmanager
     def _agreeing(self, *, consent: bool) -> Iterator[None]:
@@ -206,9 +310,13 @@ class Work:
 
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
+        self.check_hold(self.unfinished or Operation())
+        if self.unfinished is not None and self.unfinished.delete:
+            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
+            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
 
         async def go_on() -> OperationState:
-            await self._draft.resume(self._apps.records())
+            await self._draft.resume(self._records)
             return await self.engine.wait_for_sync(self.name)
 
         with self._agreeing(consent=consent):
@@ -216,6 +324,18 @@ class Work:
         begun, asked = await self._draft.get(self.name), self._asked
         self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
         self._draft.redraft(asked)
+        return state
+
+    async def end(self, *, held: Callable[[str], None]) -> OperationState:
+        """End what is under way, whoever carries it on: the word is left in the record, and seen through."""
+        await self._records.amend(self.name, with_end(self._apps.person))
+
+        async def see_it_end() -> OperationState:
+            await self._draft.resume(self._records)
+            return await self.engine.wait_for_sync(self.name)
+
+        state = await self._apps.alone(self.name, see_it_end, held)
+        self._draft.redraft(self._asked)
         return state
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
@@ -232,18 +352,17 @@ class Work:
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
     ) -> OperationState:
-        """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
-        lease = self._apps.lease_of(self.name)
-        holding = await lease.holding()
-        if holding is not None and holding.holder:
-            held(holding.holder)
-        state = await lease.hold(work)
+        """Work while nobody else does, to a good end."""
+        state = await self._apps.alone(self.name, work, held)
         if state.phase is not OperationPhase.SUCCEEDED:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state
 
-    async def until_well(self, seconds: float) -> SyncUnit:
-        """The app once it is healthy; an error that says what it lacks if that takes too long."""
+    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = lambda _: None) -> SyncUnit:
+        """The app once it is healthy; an error that says what it lacks if that takes too long.
+
+        Each look on the way is `told`.
+        """
         changed = asyncio.Event()
         quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
         gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
@@ -252,10 +371,12 @@ class Work:
             async with time_limit(
                 timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
             ):
+                told(unit)
                 while unit.status.health.status is not HealthStatus.HEALTHY:
                     await changed.wait()
                     changed.clear()
                     unit = await self.look()
+                    told(unit)
         except DeadlinePassed as error:
             health = unit.status.health
             reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"

@@ -29,7 +29,7 @@ from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
-from trimtab.engine.control.policy import Refresh
+from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring
 from trimtab.engine.control.rooms import Room, Rooms, RoomState, watch_clusters
 from trimtab.engine.control.syncing import BeforeSync, Syncer
@@ -51,6 +51,7 @@ from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
 from trimtab.engine.rows import Row
+from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.engine.sync.steps import SyncPlan
@@ -63,7 +64,9 @@ from trimtab.engine.units import (
     CredentialsStore,
     Gone,
     ManifestGenerator,
+    Pause,
     ReconciliationSettings,
+    RenderArchive,
     Stored,
     SyncUnit,
     SyncUnitStore,
@@ -126,16 +129,18 @@ class Engine:
         reconciliation: ReconciliationSettings | None = None,
         cache: CacheSettings | None = None,
         tracking: Tracking | None = None,
+        archive: RenderArchive | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Take the three roles.
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
-        by the next process. Without one it is made up.
+        by the next process. Without one it is made up. With an `archive` one can go back to an entry of
+        history while the source is out of reach.
         """
         self._settings, self._cache_settings = settings, cache or CacheSettings()
-        self._credentials, self._store = credentials, units
+        self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
         self._key = key or secrets.token_bytes(32)
         self._tracking = tracking or OwnerAnnotation(settings.installation)
@@ -165,7 +170,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        looker = Looker(manifests, settings.kept_objects)
+        looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
@@ -185,6 +190,7 @@ class Engine:
             clock=clock,
             on_ended=self._operation_ended,
             again=self._operate_later,
+            archive=self._archive,
         )
 
     # -- running -----------------------------------------------------------------------------------------
@@ -302,6 +308,7 @@ class Engine:
     async def start_sync(self, unit_id: str, operation: Operation | None = None) -> SyncUnit:
         """Ask for a sync; once this returns it is stored, and happens even if the process dies."""
         unit, asked = self.unit(unit_id), operation or self._usual(self.unit(unit_id))
+        check_hold(unit, asked)
         await self._start(unit, asked, f"asked for by {asked.asked_by or 'somebody'}")
         return self.unit(unit_id)
 
@@ -321,6 +328,19 @@ class Engine:
         """Ask for a sync and wait for its end."""
         await self.start_sync(unit_id, operation)
         return await self.wait_for_sync(unit_id)
+
+    async def pause(self, unit_id: str, *, reason: str = "", by: str = "") -> SyncUnit:
+        """Have nothing begin on the unit until it is resumed; what is under way goes on."""
+        paused = with_pause(Pause(reason=reason, by=by, since=self._clock.now()))
+        return await self._amend(unit_id, paused)
+
+    async def resume(self, unit_id: str) -> SyncUnit:
+        """Have the unit follow its source again, whether it was paused or pinned."""
+        return await self._amend(unit_id, resumed)
+
+    async def _amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        self._hear_unit(await self._store.amend(self.unit(unit_id).id, change))
+        return self.unit(unit_id)
 
     async def terminate(self, unit_id: str) -> OperationState:
         """End the unit's operation, and wait until it has ended."""
@@ -410,6 +430,8 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
+        elif stored.operation is not None and stored.operation.ended_by:
+            self._end(stored.id)
         if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
@@ -474,6 +496,12 @@ class Engine:
             )
         )
         self._operate_later(unit.id, 0)
+
+    def _end(self, unit_id: str) -> None:
+        """Heed the record, which says that the operation is to end; one that has not begun hears it then."""
+        control = self._operator.control(unit_id)
+        if control is not None:
+            control.terminate()
 
     def _supersede(self, unit_id: str, revision: str) -> None:
         control = self._operator.control(unit_id)
@@ -608,7 +636,7 @@ def _figures(room: Room) -> ClusterFigures:
 
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:
     """What somebody wants of a unit; a change of it has the unit looked at."""
-    return unit.source, unit.destination, unit.policy
+    return unit.source, unit.destination, unit.policy, unit.paused, unit.pinned
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

@@ -15,12 +15,17 @@ import click
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
     "cluster": "cluster",
+    "delete": "delete",
     "doctor": "doctor",
+    "pause": "pause",
     "plan": "plan",
     "render": "render",
+    "resume": "resume",
+    "rollback": "rollback",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
+    "terminate": "terminate",
     "version": "version",
     "why": "why",
 }
