@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
 from tests.engine.stage import config_map, deployment, job
+from trimtab.app.deletion import DELETION, NotGone
+from trimtab.app.holds import pause
+from trimtab.app.rollbacks import pin_for
 from trimtab.app.why.showing import answer_json, answer_text
+from trimtab.engine.stores.changing import with_pin
 from trimtab.engine.units import Automated, Policy
-from trimtab.errors import RenderFailed
+from trimtab.errors import GitUnreachable, RenderFailed
 
 
 @pytest.fixture
@@ -268,6 +273,44 @@ async def test_what_the_server_does_not_take_is_named_with_its_words(stage: Stag
     answer = await stage.why()
     assert causes(answer) == ["refused"]
     assert "field is immutable when `immutable` is set" in answer.chains[0].links[-1].evidence
+
+
+async def test_an_app_that_somebody_holds_says_who_and_why(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    await pause(stage.apps, "shop", reason="moving the database", by="ann", now=noon)
+    stage.declare(config_map("settings", "2"))
+    answer = await stage.why()
+    assert causes(answer) == ["held"]
+    assert answer.sentence == "App shop is paused by ann since 2026-01-01 12:00 UTC: moving the database."
+    assert answer.chains[0].remedy == "Let it follow its source again: trimtab resume shop"
+
+
+async def test_an_app_that_is_pinned_is_compared_with_what_it_is_pinned_to(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    await stage.sync(config_map("settings", "2"))
+    unit = await stage.unit()
+    pin = pin_for(unit, None, reason="", by="ann", now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+    await stage.apps.records().amend("shop", with_pin(pin))
+    stage.sources.error = GitUnreachable("host git.example", "it is down")
+    answer = await stage.why()
+    assert causes(answer) == ["held", "not-synced"]  # and not that its Git server is down
+    assert f"is pinned to entry {pin.entry} of its history" in answer.sentence
+    assert answer.chains[1].remedy == f"Bring it there: trimtab rollback shop {pin.entry}"
+
+
+async def test_an_app_that_is_half_deleted_says_what_is_left(stage: Stage) -> None:
+    kept = config_map("settings")
+    kept["metadata"]["finalizers"] = ["example.com/guard"]
+    await stage.sync(kept, config_map("other"))
+    async with stage.apps.work_on(await stage.unit()) as work:
+        plan = await work.plan(DELETION)
+        with pytest.raises(NotGone):
+            await work.delete(plan, consent=True, seconds=0.1, held=lambda _: None, told=lambda _: None)
+    answer = await stage.why()
+    assert causes(answer) == ["finalizer-stuck", "being-deleted"]
+    assert answer.chains[1].sentence == "App shop is being deleted, and 1 object of it is still there."
+    assert "trimtab delete shop --abandon" in answer.chains[1].remedy
 
 
 async def test_a_kind_that_the_cluster_does_not_serve_is_named(stage: Stage) -> None:

@@ -108,10 +108,12 @@ WORDS = st.sampled_from(
         "CrashLoopBackOff",
         "ErrImagePull",
         "\x1b[2J",
+        "2026-01-01T11:57:00Z",
     ]
 )
 FIELDS = st.sampled_from(
-    ["phase", "conditions", "containerStatuses", "state", "waiting", "terminated", "reason", "type", "name"]
+    ["deletionTimestamp", "finalizers", "phase", "conditions", "containerStatuses", "state", "waiting"]
+    + ["terminated", "reason", "type", "name"]
 )
 ANYTHING = st.recursive(
     WORDS | st.integers() | st.none(),

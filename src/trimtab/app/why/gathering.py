@@ -23,6 +23,7 @@ from trimtab.app.why.families import Family, read_family
 from trimtab.app.why.reaching import keeps_from_looking
 from trimtab.engine import Preview
 from trimtab.engine.compare.tracking import OwnerAnnotation
+from trimtab.engine.control.policy import entry_of
 from trimtab.engine.control.statuses import status_after
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.marks import Mark
@@ -37,7 +38,6 @@ from trimtab.kube.times import BadTime, parse_time
 from trimtab.resources.keys import ResourceKey
 from trimtab.tasks.clock import Clock
 
-_OPERATION: Final = Operation(prune=True, asked_by="trimtab why")
 _HIGHEST: Final = 10
 
 
@@ -86,10 +86,20 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> Facts:
     calm = replace(unit, policy=replace(unit.policy, automated=None))
     try:
         async with apps.work_on(calm) as work:
-            preview = await work.engine.preview(unit.id, _OPERATION)
+            preview = await work.engine.preview(unit.id, _operation(facts, unit))
     except TrimtabError as error:
         return replace(facts, trouble=error, standing=_stood(unit.status), is_synced=False)
     return _compared(facts, unit, preview)
+
+
+def _operation(facts: Facts, unit: SyncUnit) -> Operation:
+    """What the app is compared with: nothing where it is to go, what it is pinned to, or its source."""
+    if facts.is_going:
+        return Operation(delete=True, prune=True)
+    if unit.pinned is None:
+        return Operation(prune=True)
+    entry = entry_of(unit, unit.pinned.entry)
+    return Operation(entry=entry.id, revision=entry.revision, source=entry.source, prune=True)
 
 
 def _stood(status: UnitStatus) -> str:

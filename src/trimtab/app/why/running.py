@@ -133,9 +133,9 @@ def _status(seen: Seen) -> Status:
         return Status()  # what cannot be read shows nothing
 
 
-def _time(text: str | None) -> datetime | None:
+def _time(text: object) -> datetime | None:
     try:
-        return parse_time(text) if text else None
+        return parse_time(text) if isinstance(text, str) else None
     except BadTime:
         return None
 
@@ -313,7 +313,7 @@ def _finalizers(seen: Seen) -> tuple[str, ...]:
     held = metadata.get("finalizers") if isinstance(metadata, dict) else None
     # A namespace has its finalizers in another place than everything else.
     own = spec.get("finalizers") if isinstance(spec, dict) and seen.key.kind == "Namespace" else None
-    return tuple(str(each) for each in (*(held or ()), *(own or ())))
+    return tuple(str(each) for listed in (held, own) if isinstance(listed, list) for each in listed)
 
 
 def _remaining(seen: Seen) -> str:
