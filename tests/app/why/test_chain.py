@@ -112,8 +112,10 @@ WORDS = st.sampled_from(
     ]
 )
 FIELDS = st.sampled_from(
-    ["deletionTimestamp", "finalizers", "phase", "conditions", "containerStatuses", "state", "waiting"]
-    + ["terminated", "reason", "type", "name"]
+    (
+        *("deletionTimestamp", "finalizers", "phase", "conditions", "containerStatuses", "state"),
+        *("waiting", "terminated", "reason", "type", "name"),
+    )
 )
 ANYTHING = st.recursive(
     WORDS | st.integers() | st.none(),

@@ -315,12 +315,9 @@ def not_synced(facts: Facts) -> Iterator[Finding]:
     unit = facts.unit
     if unit is None or facts.has_failed or facts.is_unfinished or unit.paused is not None:
         return
-    pin = unit.pinned
-    remedy = (
-        f"Bring it there: trimtab rollback {unit.id} {pin.entry}"
-        if pin
-        else f"Sync it: trimtab sync {unit.id}"
-    )
+    remedy = f"Sync it: trimtab sync {unit.id}"
+    if unit.pinned is not None:
+        remedy = f"Bring it there: trimtab rollback {unit.id} {unit.pinned.entry}"
     for row in facts.rows:
         if row.verdict is not Verdict.OUT_OF_SYNC or row.desired is None or row.claimed_by is not None:
             continue
