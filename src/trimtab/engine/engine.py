@@ -22,6 +22,7 @@ from typing import Final, TypeVar, assert_never
 
 from msgspec import Struct
 
+from trimtab.engine.cache.trees import Branch
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
@@ -359,13 +360,22 @@ class Engine:
     async def preview(self, unit_id: str, operation: Operation | None = None) -> Preview:
         """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
+        state = self._syncer.begin(operation or self._usual(unit))
+        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+
+    def tree(self, unit_id: str) -> tuple[Branch, ...]:
+        """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
+        unit = self.unit(unit_id)
+        return self._desk(unit).cache.tree(each.key for each in unit.status.resources)
+
+    def _desk(self, unit: SyncUnit) -> Desk:
+        """Where to work on the unit's cluster; why that cannot be done is raised."""
         room = self._rooms.open(unit.destination.cluster)
         desk = room.open_desk()
         if desk is None:
             raise room.refusal()
-        state = self._syncer.begin(operation or self._usual(unit))
-        sight, plan = await self._syncer.plan(unit, desk, state)
-        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+        return desk
 
     def request_refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> None:
         """Have a unit looked at soon."""
