@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
-from tests.engine.stage import config_map, deployment, job
+from tests.engine.stage import Json, config_map, deployment, job
 from trimtab.app.deletion import DELETION, NotGone
 from trimtab.app.holds import pause
 from trimtab.app.rollbacks import pin_for
@@ -337,6 +337,45 @@ async def test_a_pod_is_explained_with_the_app_that_it_belongs_to(stage: Stage) 
     assert causes(await stage.why("deploy/web")) == ["image-pull"]
     settings = await stage.why("configmaps/settings")
     assert causes(settings) == ["field-owner"]
+
+
+def definition(kind: str) -> Json:
+    """A definition of a kind of which nobody knows how to judge its health."""
+    plural = f"{kind.lower()}s"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    spec = {"group": "toys.example", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.toys.example"},
+        "spec": spec,
+    }
+
+
+async def test_trouble_below_objects_of_custom_kinds_is_found_however_deep(stage: Stage) -> None:
+    train = {"apiVersion": "toys.example/v1", "kind": "Train", "metadata": {"name": "one"}}
+    await stage.sync(definition("Train"), definition("Wagon"), train)
+    above = await stage.until("Train", lambda _: True)
+    wagon: Json = {"apiVersion": "toys.example/v1", "kind": "Wagon", "metadata": {"name": "first"}}
+    for made in (wagon, simulating(deployment("web", replicas=1), "image-pull-error")):
+        owner = {"apiVersion": above["apiVersion"], "kind": above["kind"], "name": above["metadata"]["name"]}
+        owned = [{**owner, "uid": above["metadata"]["uid"]}]
+        await stage.create({**made, "metadata": {**made["metadata"], "ownerReferences": owned}})
+        above = await stage.until(made["kind"], lambda _: True)
+    pod = await stage.until("Pod", waits_for("ErrImagePull"))
+    for about in ("shop", f"pod/{pod['metadata']['name']}"):
+        answer = await stage.why(about)
+        assert causes(answer) == ["image-pull"], about
+        assert [each.split()[0] for each in objects(answer)] == [
+            "app",
+            "Train.toys.example",
+            "Wagon.toys.example",
+            "Deployment.apps",
+            "ReplicaSet.apps",
+            "Pod",
+        ]
 
 
 async def test_an_object_that_nobody_manages_is_explained_all_the_same(stage: Stage) -> None:
