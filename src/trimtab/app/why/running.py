@@ -140,6 +140,39 @@ def _time(text: object) -> datetime | None:
         return None
 
 
+class _Wants(Struct, frozen=True, kw_only=True):
+    replicas: int = 1
+
+
+class _Has(Struct, frozen=True, kw_only=True, rename="camel"):
+    replicas: int = 0
+    active: int = 0
+    desired_number_scheduled: int = 0
+    current_number_scheduled: int = 0
+
+
+class _Workload(Struct, frozen=True, kw_only=True):
+    spec: _Wants = _Wants()
+    status: _Has = _Has()
+
+
+def lacks_pods(seen: Seen) -> bool:
+    """Whether a controller has fewer pods than it wants; what it said about failing outlives the reason."""
+    try:
+        found = msgspec.convert(seen.manifest, _Workload)
+    except msgspec.ValidationError:
+        return False
+    match seen.key.kind:
+        case "ReplicaSet" | "StatefulSet" | "ReplicationController":
+            return found.status.replicas < found.spec.replicas
+        case "DaemonSet":
+            return found.status.current_number_scheduled < found.status.desired_number_scheduled
+        case "Job":
+            return not found.status.active
+        case _:
+            return False
+
+
 # -- pods ------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from trimtab.app.why.facts import Facts, Finding, about_object
 from trimtab.app.why.reaching import no_right
-from trimtab.app.why.running import ended_badly
+from trimtab.app.why.running import ended_badly, lacks_pods
 from trimtab.app.why.words import NoRight, NoRoom, NotAdmitted, OtherIdentity, meaning_of
 from trimtab.engine.compare.tracking import OUR_MANAGER
 from trimtab.engine.control.policy import Later, Leave, Refuse, Start, auto_sync
@@ -48,19 +48,10 @@ def refusals(facts: Facts) -> Iterator[Words]:
         elif row.problem:
             yield Words(key=row.key, text=row.problem, what="could not be compared with its source")
     for seen in facts.family.values():
-        for said in facts.said_of(seen, *_FAILED_TO_MAKE):
-            if _is_still_short(facts, seen.key):
+        if lacks_pods(seen):
+            said = next(facts.said_of(seen, *_FAILED_TO_MAKE), None)
+            if said is not None:
                 yield Words(key=seen.key, text=said.message, since=said.first)
-
-
-def _is_still_short(facts: Facts, key: ResourceKey) -> bool:
-    """Whether what a controller failed to make is still missing: Events outlive their reason."""
-    status = facts.family[key].manifest.get("status")
-    lines = status.get("conditions") if isinstance(status, dict) else None
-    said = [line for line in lines or () if isinstance(line, dict) and line.get("type") == "ReplicaFailure"]
-    if said:
-        return any(line.get("status") == "True" for line in said)
-    return facts.family[key].key.kind not in {"ReplicaSet", "ReplicationController"}
 
 
 def failed_results(facts: Facts) -> Iterator[StepResult]:
