@@ -161,7 +161,7 @@ def test_people_read_the_sentence_first_and_nothing_that_commands_their_terminal
         "",
         "app shop is Synced and Progressing at 4f2c (for 3 min)",
         "  because Pod shop/a keeps crashing",
-        "    exit [2J code 1 and more",
+        r"    exit\x1b[2J code 1 and more",
         "    and 1 more like it",
         "    What to do: Read on.",
         "",
