@@ -118,6 +118,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     #: the digest of what it was compared with
     rendered: str
     plan: SyncPlan
+    #: its live objects and all that they own, parents first
+    tree: tuple[Branch, ...]
 
 
 class Engine:
@@ -383,8 +385,15 @@ class Engine:
         """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
-        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+        desk = self._desk(unit)
+        sight, plan = await self._syncer.plan(unit, desk, state)
+        return Preview(
+            rows=sight.rows,
+            findings=sight.findings,
+            rendered=sight.rendered,
+            plan=plan,
+            tree=desk.cache.tree(row.key for row in sight.rows),
+        )
 
     def tree(self, unit_id: str) -> tuple[Branch, ...]:
         """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
