@@ -82,7 +82,8 @@ class Apps:
         #: who works, without the process: what records remember
         self.person = who.partition(" (")[0]
         self._settings = settings
-        self._manifests = manifests
+        #: what makes manifests of the apps' sources
+        self.manifests = manifests
 
     async def all(self) -> tuple[SyncUnit, ...]:
         """Every app, by name."""
@@ -105,7 +106,7 @@ class Apps:
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             GivenClusters({HERE: self.cluster}),
-            self._manifests,
+            self.manifests,
             draft,
             cache=self._settings.cache,
             archive=self.archive(),

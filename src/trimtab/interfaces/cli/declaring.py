@@ -55,10 +55,26 @@ def app_options(verb: Callable[..., None]) -> Callable[..., None]:
         asked = Asked(**{field: given.pop(field) for field in Asked._fields})
         verb(*arguments, asked=asked, **given)
 
-    command: Callable[..., None] = gathered
+    return click.argument("source")(_with_options(gathered))
+
+
+def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb one SOURCE or several, and what may be said of the apps; it takes a tuple of `asked`."""
+
+    @functools.wraps(verb)
+    def gathered(*arguments: Any, sources: tuple[str, ...], **given: Any) -> None:
+        said = {field: given.pop(field) for field in Asked._fields if field != "source"}
+        if said["app"] and len(sources) > 1:
+            raise click.UsageError("--app names one app, and there are several sources.")
+        verb(*arguments, asked=tuple(Asked(source=each, **said) for each in sources), **given)
+
+    return click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)(_with_options(gathered))
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
-    return click.argument("source")(command)
+    return command
 
 
 async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
