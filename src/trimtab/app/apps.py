@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import timedelta
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from trimtab.app.deletion import DELETION, until_gone
+from trimtab.app.deletion import DELETION, until_deleted
+from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
+from trimtab.app.goals import Goal
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
+from trimtab.app.trees import Node, grown
+from trimtab.app.waiting import until, until_gone
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
-from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
-from trimtab.errors import Conflict, TrimtabError, Unavailable, UserError
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.kube.cluster import Deletion
 from trimtab.kube.leases import LEASES
 from trimtab.resources.digests import digest
+from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.sources.rendering.specs import Capabilities
-from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+from trimtab.tasks import SystemClock, plain_group
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
@@ -98,6 +101,18 @@ class Apps:
         except UnitMissing:
             return None
 
+    async def named(self, name: str) -> SyncUnit:
+        """The app of this name; `Missing` if there is none."""
+        found = await self.find(name)
+        if found is None:
+            raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
+        return found
+
+    async def until_gone(self, name: str, seconds: float) -> None:
+        """Return when there is no app of this name."""
+        if self.installation.recorded:
+            await until_gone(self.records(only=name), name, seconds)
+
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked."""
@@ -120,7 +135,7 @@ class Apps:
             if isinstance(event, ClusterReady):
                 ready.set_result(None)
             elif isinstance(event, ClusterLost):
-                ready.set_exception(Unavailable("the cluster", event.reason))
+                ready.set_exception(ClusterUnreachable("the cluster", event.reason))
 
         engine.events.subscribe(hear)
         async with plain_group() as group:
@@ -183,8 +198,8 @@ class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
 
 
-class NotWell(Unavailable):
-    """An app was synced, and has not become healthy in time."""
+def _silent(_unit: SyncUnit) -> None:
+    return
 
 
 class Work:
@@ -201,9 +216,25 @@ class Work:
         self._records = apps.records(only=unit.id)
         self._is_as_asked = False
 
+    @property
+    def objects(self) -> int:
+        """How many objects the app had when it was last looked at."""
+        return len(self._asked.status.resources)
+
     async def look(self) -> SyncUnit:
         """How the app stands now."""
         return await self.engine.refresh(self.name)
+
+    async def differing(self) -> Differing:
+        """What of the app is not as its source wants it; nothing is written."""
+        seen = await self.engine.preview(self.name)
+        stand_ins = StandIns(self._apps.installation.key)
+        return differing(seen.rows, seen.findings, stand_ins)
+
+    async def tree(self) -> tuple[SyncUnit, tuple[Node, ...]]:
+        """How the app stands now, its objects, and what they own."""
+        unit = await self.look()
+        return unit, grown(unit.status.resources, self.engine.tree(self.name))
 
     async def plan(self, operation: Operation) -> SyncPlan:
         """What a sync would do now; if it cannot be done, an error that says why."""
@@ -275,7 +306,7 @@ class Work:
             await self._draft.publish(self._records)
             state = await self.engine.sync(self.name, replace(DELETION, plan_digest=plan.digest))
             if state.phase is OperationPhase.SUCCEEDED:
-                await until_gone(self.engine, self._apps.cluster, plan, seconds, told)
+                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
                 await self._forget()
             return state
 
@@ -359,30 +390,12 @@ class Work:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state
 
-    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = lambda _: None) -> SyncUnit:
-        """The app once it is healthy; an error that says what it lacks if that takes too long.
+    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = _silent) -> SyncUnit:
+        """The app once it is healthy; an error that says what it lacks if that takes too long."""
+        return await self.until([Goal.HEALTHY], seconds, told)
 
-        Each look on the way is `told`.
-        """
-        changed = asyncio.Event()
-        quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
-        gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
-        unit = await self.look()
-        try:
-            async with time_limit(
-                timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
-            ):
-                told(unit)
-                while unit.status.health.status is not HealthStatus.HEALTHY:
-                    await changed.wait()
-                    changed.clear()
-                    unit = await self.look()
-                    told(unit)
-        except DeadlinePassed as error:
-            health = unit.status.health
-            reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
-            raise NotWell(f"app {self.name}", reason) from error
-        finally:
-            quiet()
-            gone()
-        return unit
+    async def until(
+        self, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None] = _silent
+    ) -> SyncUnit:
+        """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
+        return await until(self.engine, self.name, goals, seconds, told)

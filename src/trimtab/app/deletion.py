@@ -52,7 +52,7 @@ def _held(left: KubeObject) -> str:
     return f"{left.key} is held by {finalizers}" if finalizers else f"{left.key} is still there"
 
 
-async def until_gone(
+async def until_deleted(
     engine: Engine, cluster: Cluster, plan: SyncPlan, seconds: float, told: Callable[[str], None]
 ) -> None:
     """Wait until what a plan deleted is gone, looking again whenever something in the cluster changes."""

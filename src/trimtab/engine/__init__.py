@@ -10,7 +10,7 @@ modules: `units`, `operations`, `policy`, `events`, `rows`, `plan` and so on.
 from trimtab.engine.cache import ClusterCache
 from trimtab.engine.clusters import GivenClusters
 from trimtab.engine.compare.comparer import Comparer
-from trimtab.engine.engine import Engine, NothingUnderWay
+from trimtab.engine.engine import Engine, NothingUnderWay, Preview
 from trimtab.engine.metrics import Metrics
 from trimtab.engine.stores import FileStore, Keyring, MemoryArchive, MemoryStore, RecordArchive, RecordStore
 from trimtab.engine.sync.operate import Control, operate
@@ -27,6 +27,7 @@ __all__ = [
     "MemoryStore",
     "Metrics",
     "NothingUnderWay",
+    "Preview",
     "RecordArchive",
     "RecordStore",
     "operate",

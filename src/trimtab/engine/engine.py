@@ -20,7 +20,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar, assert_never
 
+from msgspec import Struct
+
+from trimtab.engine.cache.trees import Branch
 from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
@@ -47,6 +51,7 @@ from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
@@ -99,6 +104,17 @@ _HELD: Final = (WorkState.BACKING_OFF, WorkState.QUARANTINED)
 
 class NothingUnderWay(UserError):
     """The unit has no operation that could be ended, waited for or approved."""
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """A unit as it compares now, and what a sync would do about it."""
+
+    rows: tuple[Row, ...]
+    #: what is the matter with single objects of its source
+    findings: tuple[Finding, ...]
+    #: the digest of what it was compared with
+    rendered: str
+    plan: SyncPlan
 
 
 class Engine:
@@ -339,14 +355,27 @@ class Engine:
 
     async def plan(self, unit_id: str, operation: Operation | None = None) -> SyncPlan:
         """What a sync of the unit would do now; nothing is written."""
+        return (await self.preview(unit_id, operation)).plan
+
+    async def preview(self, unit_id: str, operation: Operation | None = None) -> Preview:
+        """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
+        state = self._syncer.begin(operation or self._usual(unit))
+        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+
+    def tree(self, unit_id: str) -> tuple[Branch, ...]:
+        """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
+        unit = self.unit(unit_id)
+        return self._desk(unit).cache.tree(each.key for each in unit.status.resources)
+
+    def _desk(self, unit: SyncUnit) -> Desk:
+        """Where to work on the unit's cluster; why that cannot be done is raised."""
         room = self._rooms.open(unit.destination.cluster)
         desk = room.open_desk()
         if desk is None:
             raise room.refusal()
-        state = self._syncer.begin(operation or self._usual(unit))
-        _, plan = await self._syncer.plan(unit, desk, state)
-        return plan
+        return desk
 
     def request_refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> None:
         """Have a unit looked at soon."""

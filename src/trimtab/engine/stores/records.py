@@ -36,15 +36,14 @@ from trimtab.kube.objects import KubeObject
 from trimtab.kube.picture import Complete, Removed, Upserted
 from trimtab.kube.times import parse_time
 from trimtab.kube.watch import follow
+from trimtab.resources.labels import RECORD_LABEL, UNIT_ANNOTATION
 from trimtab.tasks import Clock, SystemClock
 
 SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
 #: a Secret holds 1 MiB at most, and grows by a third on its way
 CHUNK_SIZE: Final = 512 << 10
 RECORD_TYPE: Final = "trimtab.dev/unit"
-RECORD_LABEL: Final = "trimtab.dev/record"
 UNIT_LABEL: Final = "trimtab.dev/unit-hash"
-UNIT_ANNOTATION: Final = "trimtab.dev/unit"
 _HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
 _CHUNKS: Final = Selection(labels=f"{RECORD_LABEL}=chunk")
 #: how often a record that others keep changing is read again before we give up for now

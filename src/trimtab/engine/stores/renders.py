@@ -18,7 +18,6 @@ import msgspec
 
 from trimtab.engine.stores.records import (
     CHUNK_SIZE,
-    RECORD_LABEL,
     RECORD_TYPE,
     SECRETS,
     UNIT_LABEL,
@@ -30,6 +29,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import Cluster, Selection
 from trimtab.kube.failures import AlreadyExists, NotFound
 from trimtab.kube.objects import Metadata
+from trimtab.resources.labels import RECORD_LABEL
 
 RENDER_LABEL: Final = "trimtab.dev/render"
 

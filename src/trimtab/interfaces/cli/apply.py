@@ -9,6 +9,7 @@ import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -94,7 +95,7 @@ async def _seen_through(invocation: Invocation, work: Work, stored: StoredPlan, 
     else:
         plan = await work.plan(operation)
         stored.check(plan)
-        click.echo(plan_table(plan), nl=False)
+        click.echo(plan_table(plan, paper_at(invocation)), nl=False)
         consent = await word.given(plan)
         async with telling(invocation, work, plan):
             await work.carry_out(operation, plan, consent=consent, held=tell_held)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.errors import Conflict, Missing
+from trimtab.interfaces.cli.completing import sources
 from trimtab.interfaces.cli.origins import name_for, source_named
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Asked(NamedTuple):
     adopt: bool
 
 
-_OPTIONS = (
+_SOURCE_OPTIONS = (
     click.option("--app", default="", help="The app's name; else the last part of SOURCE."),
     click.option("--path", default="", help="This folder of the source."),
     click.option("--revision", default="", help="A branch, tag, range of versions or commit."),
@@ -41,6 +42,9 @@ _OPTIONS = (
         default="",
         help="Where objects go that name no namespace; `default` for a new app.",
     ),
+)
+_OPTIONS = (
+    *_SOURCE_OPTIONS,
     click.option("--prune", is_flag=True, help="Delete what SOURCE no longer declares."),
     click.option("--create-namespace", is_flag=True, help="Make the namespace if it is not there."),
     click.option("--adopt", is_flag=True, help="Take over objects that somebody else manages."),
@@ -55,26 +59,41 @@ def app_options(verb: Callable[..., None]) -> Callable[..., None]:
         asked = Asked(**{field: given.pop(field) for field in Asked._fields})
         verb(*arguments, asked=asked, **given)
 
-    return click.argument("source")(_with_options(gathered))
+    return click.argument("source", shell_complete=sources)(_with_options(gathered))
 
 
 def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb one SOURCE or several, and what may be said of the apps; it takes a tuple of `asked`."""
 
     @functools.wraps(verb)
-    def gathered(*arguments: Any, sources: tuple[str, ...], **given: Any) -> None:
+    def gathered(*arguments: Any, named: tuple[str, ...], **given: Any) -> None:
         said = {field: given.pop(field) for field in Asked._fields if field != "source"}
-        if said["app"] and len(sources) > 1:
+        if said["app"] and len(named) > 1:
             raise click.UsageError("--app names one app, and there are several sources.")
-        verb(*arguments, asked=tuple(Asked(source=each, **said) for each in sources), **given)
+        verb(*arguments, asked=tuple(Asked(source=each, **said) for each in named), **given)
 
-    return click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)(_with_options(gathered))
+    argument = click.argument("named", metavar="SOURCE...", nargs=-1, required=True, shell_complete=sources)
+    return argument(_with_options(gathered))
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def source_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb an optional SOURCE and which part of what it means; it takes them as one `asked`."""
+
+    @functools.wraps(verb)
+    def gathered(*arguments: Any, **given: Any) -> None:
+        named = {field: given.pop(field) or "" for field in Asked._fields if field in given}
+        verb(*arguments, asked=Asked(**named, prune=False, create_namespace=False, adopt=False), **given)
+
+    command: Callable[..., None] = gathered
+    for option in reversed(_SOURCE_OPTIONS):
+        command = option(command)
+    return click.argument("source", required=False, shell_complete=sources)(command)
 
 
 async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:

@@ -9,6 +9,7 @@ import click
 
 from trimtab.errors import InvalidSpec
 from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, unit_asked
+from trimtab.interfaces.cli.output import encoded, output_forms, paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from trimtab.app.planfiles import StoredPlan
     from trimtab.engine.sync.steps import SyncPlan
     from trimtab.engine.units import SyncUnit
+    from trimtab.resources.tables import Paper
 
 
 class Between(NamedTuple):
@@ -32,14 +34,7 @@ class Between(NamedTuple):
 @click.option("--base", default="", help="Plan on this revision as if it were live; no cluster is looked at.")
 @click.option("--head", default="", help="With --base: the revision to plan; the source's own unless given.")
 @cluster_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "markdown", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="How to print the answer.",
-)
+@output_forms("text", "markdown", "json", "yaml")
 @click.pass_obj
 def plan(
     invocation: Invocation,
@@ -70,21 +65,22 @@ def plan(
     if base and out is not None:
         raise click.UsageError("--out stores what can be applied: it goes without --base.")
     if base:
-        click.echo(_shown(asyncio.run(_proposed(invocation, reach, asked, Between(base, head))), output))
+        plans = asyncio.run(_proposed(invocation, reach, asked, Between(base, head)))
+        click.echo(_shown(plans, output, paper_at(invocation)))
         return
     plans, content = asyncio.run(_planned(invocation, reach, asked, is_stored=out is not None))
     if out is not None:
         _write(out, content)
-    click.echo(_shown(plans, output))
+    click.echo(_shown(plans, output, paper_at(invocation)))
 
 
-def _shown(plans: list[SyncPlan], output: str) -> str:
+def _shown(plans: list[SyncPlan], output: str, paper: Paper) -> str:
     from trimtab.engine.sync.showing import plan_json, plan_markdown, plan_table
-    from trimtab.interfaces.cli.output import encoded
 
-    if output in {"text", "markdown"}:
-        show = plan_table if output == "text" else plan_markdown
-        return "\n\n".join(show(each).rstrip() for each in plans)
+    if output == "text":
+        return "\n\n".join(plan_table(each, paper).rstrip() for each in plans)
+    if output == "markdown":
+        return "\n\n".join(plan_markdown(each).rstrip() for each in plans)
     values = [plan_json(each) for each in plans]
     return encoded(values[0] if len(values) == 1 else values, output)
 

@@ -16,7 +16,13 @@ import click
 VERBS = {
     "apply": "apply",
     "cluster": "cluster",
+    "completion": "completion",
     "delete": "delete",
+    "demo": "demo",
+    "diff": "diff",
+    "doctor": "doctor",
+    "health": "health",
+    "history": "history",
     "pause": "pause",
     "plan": "plan",
     "render": "render",
@@ -26,7 +32,10 @@ VERBS = {
     "status": "status",
     "sync": "sync",
     "terminate": "terminate",
+    "tree": "tree",
     "version": "version",
+    "wait": "wait",
+    "why": "why",
 }
 
 
