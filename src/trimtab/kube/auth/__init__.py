@@ -1,6 +1,19 @@
 """How to reach an API server and prove who we are; the only door to files, plugins and certificates."""
 
-from trimtab.kube.auth.access import Access, from_kubeconfig, from_tenant_kubeconfig, in_cluster
-from trimtab.kube.auth.impersonation import Impersonation
+from typing import TYPE_CHECKING
+
+from trimtab.doors import opened_when_asked
+
+if TYPE_CHECKING:
+    from trimtab.kube.auth.access import Access, from_kubeconfig, from_tenant_kubeconfig, in_cluster
+    from trimtab.kube.auth.impersonation import Impersonation
+else:
+    __getattr__ = opened_when_asked(
+        __name__,
+        {
+            "access": ("Access", "from_kubeconfig", "from_tenant_kubeconfig", "in_cluster"),
+            "impersonation": ("Impersonation",),
+        },
+    )
 
 __all__ = ["Access", "Impersonation", "from_kubeconfig", "from_tenant_kubeconfig", "in_cluster"]

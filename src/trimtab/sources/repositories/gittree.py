@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
-
-import pygit2
+from typing import TYPE_CHECKING, Final
 
 from trimtab.errors import InvalidSpec, Missing, SourceRefused, Unavailable
 from trimtab.sources.repositories.revisions import Revision
 from trimtab.sources.trees import Entry, EntryKind, Tree
+
+if TYPE_CHECKING:
+    import pygit2
 
 #: a file larger than this is no manifest; a small pack can hold a very large one
 LARGEST_FILE: Final = 32 * 1024 * 1024
@@ -83,7 +84,7 @@ class GitTree:
         found = self.entry(path)
         if found is None or found.kind not in {EntryKind.FILE, EntryKind.LINK}:
             raise Missing(self._subject(path), "there is no such file", "Mend the path")
-        content = self._object(found.id, pygit2.enums.ObjectType.BLOB, self._largest, path)
+        content = self._object(found.id, "BLOB", self._largest, path)
         if content.startswith(_LFS) and path.endswith(_MANIFESTS):
             reason = "is kept in Git LFS, and only a pointer to it is in the repository"
             raise SourceRefused(self._subject(path), reason, "Commit the file itself")
@@ -91,6 +92,8 @@ class GitTree:
 
     def missing(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The ids of files at and below these paths that a partial mirror does not hold."""
+        import pygit2
+
         entries = (entry for path in paths if (entry := self.entry(path)))
         found = {file.id for entry in entries for file in self._files(entry)}
         return tuple(sorted(id_ for id_ in found if pygit2.Oid(hex=id_) not in self._objects))
@@ -106,7 +109,7 @@ class GitTree:
         return f"{path or 'the root'} at {self._commit[:8]}"
 
     def _tree_of(self, commit: str) -> str:
-        text = self._object(commit, pygit2.enums.ObjectType.COMMIT, _LARGEST_FOLDER, "the commit")
+        text = self._object(commit, "COMMIT", _LARGEST_FOLDER, "the commit")
         first = re.match(rb"tree ([0-9a-f]{40})\n", text)
         if first is None:
             raise SourceRefused(f"commit {commit[:8]}", "names no tree", "Choose another commit")
@@ -116,15 +119,17 @@ class GitTree:
         """A folder's entries by name, read once."""
         known = self._folders.get(tree)
         if known is None:
-            text = self._object(tree, pygit2.enums.ObjectType.TREE, _LARGEST_FOLDER, "a folder")
+            text = self._object(tree, "TREE", _LARGEST_FOLDER, "a folder")
             known = self._folders[tree] = entries_in(text, subject=f"a folder at {self._commit[:8]}")
         return known
 
-    def _object(self, id_: str, kind: pygit2.enums.ObjectType, largest: int, path: str) -> bytes:
+    def _object(self, id_: str, kind: str, largest: int, path: str) -> bytes:
+        import pygit2
+
         oid = pygit2.Oid(hex=id_)
         try:
             found, size = self._objects.read_header(oid)
-            if found != kind:
+            if found.name != kind:
                 raise SourceRefused(self._subject(path), f"is a {found.name.lower()}", "Choose a commit")
             if size > largest:
                 reason = f"has {size} bytes; at most {largest} are read"
@@ -223,4 +228,6 @@ def _opened(mirror: Path) -> pygit2.Odb:
     objects = mirror / "objects"
     if not objects.is_dir():
         raise ObjectMissing(f"mirror {mirror.name}", "is not there", "It is made with the next fetch")
+    import pygit2  # here, because renders of plain folders never need it
+
     return pygit2.Odb(str(objects))
