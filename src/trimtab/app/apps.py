@@ -70,7 +70,8 @@ class Apps:
         #: who works, without the process: what records remember
         self.person = who.partition(" (")[0]
         self._settings = settings
-        self._manifests = manifests
+        #: what makes manifests of the apps' sources
+        self.manifests = manifests
         #: leases of shards as they were seen: one that is not renewed any more runs out
         self._seen: dict[str, Lease] = {}
 
@@ -107,7 +108,7 @@ class Apps:
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             GivenClusters({HERE: self.cluster}),
-            self._manifests,
+            self.manifests,
             draft,
             cache=self._settings.cache,
             archive=self.archive(),
@@ -222,6 +223,11 @@ class Work:
         self._is_as_asked = False
         self._handed: Operation | None = None
         self._was_synced = False
+
+    @property
+    def objects(self) -> int:
+        """How many objects the app had when it was last looked at."""
+        return len(self._asked.status.resources)
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""
