@@ -81,7 +81,7 @@ def test_forty_columns_keep_what_matters_most() -> None:
 
 def test_programs_get_values_and_no_dashes() -> None:
     (told,) = apps_listing((NEW,), "json").value
-    assert (told["revision"], told["operation"], told["lookedAt"], told["objects"]) == ("", "", "", 0)
+    assert (told["revision"], told["operation"], told["lookedAt"], told["objectCount"]) == ("", "", "", 0)
 
 
 def test_one_app_says_what_is_wrong_with_it_above_its_objects() -> None:

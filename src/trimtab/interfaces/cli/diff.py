@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.declaring import Asked, source_options, unit_asked
+from trimtab.interfaces.cli.files import STDIN
 from trimtab.interfaces.cli.output import output_forms, paper_at, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -70,6 +71,8 @@ def diff(
     invocation: Invocation = context.obj
     if bool(desired) != bool(live) or bool(desired) == bool(asked.source):
         raise click.UsageError("Name a SOURCE, or give -f and --live.")
+    if (*desired, *live).count(STDIN) > 1:
+        raise click.UsageError("Only one file can be stdin.")
     if desired:
         found = _of_files(desired, live, field_manager, asked.namespace)
     else:
