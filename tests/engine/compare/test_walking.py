@@ -112,7 +112,7 @@ def test_what_others_own_as_well_stays() -> None:
 @pytest.mark.parametrize(("wanted", "there"), [([], {"x": 1}), ({}, [1])])
 def test_nothing_of_another_form_is_no_part_of_what_merges(wanted: Any, there: Any) -> None:
     gadget = made("example.com/v1", "Gadget", spec={"value": there})
-    fields = {"f:spec": {"f:value": {"f:x": {}}}}
+    fields: Any = {"f:spec": {"f:value": {"f:x": {}}}}
     line = {"manager": "other", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": fields}
     gadget["metadata"]["managedFields"] = [line]
     desired = made("example.com/v1", "Gadget", spec={"value": wanted})
