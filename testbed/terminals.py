@@ -27,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-LIMIT: Final = 100.0  # seconds
+LIMIT: Final = 200.0  # seconds
 _TOKEN = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|(\r|\n|\x08)|([^\x1b\r\n\x08]+)|(\x1b)")
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _COLOURS = {30 + number: name for number, name in enumerate(_NAMES)}

@@ -40,7 +40,8 @@ async def until(
                 unit = engine.unit(name)
                 told(unit)
     except DeadlinePassed as error:
-        raise NotWell(f"app {name}", f"it is {stands(unit)}, after {seconds:g} s") from error
+        reason = f"it is {stands(unit)}, after {seconds:g} s"
+        raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
     finally:
         silence()
     return unit

@@ -134,7 +134,7 @@ def test_after_the_operation_only_health_is_waited_for() -> None:
     picture.look(unit(Health(HealthStatus.HEALTHY)))
     assert shown(picture)[3:] == [(Mark.DONE, "Health 1 of 1")]
     assert picture.lines(1.25)[-1] == Line(Mark.NOTE, "1.2 s")
-    assert picture.counts() == "1 hooks run, 2 applied"
+    assert picture.counts() == "2 applied, 1 hook"
 
 
 def test_without_a_plan_waves_are_not_told_apart() -> None:

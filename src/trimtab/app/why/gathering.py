@@ -113,6 +113,7 @@ def _compared(facts: Facts, unit: SyncUnit, preview: Preview) -> Facts:
         unit=replace(unit, status=status),
         standing=f"is {status.verdict.value} and {status.health.status.value} at {status.revision}",
         is_synced=status.verdict is Verdict.SYNCED,
+        health=status.health,
         rows=preview.rows,
         findings=preview.findings,
         plan=plan,

@@ -26,6 +26,8 @@ _IMAGE: Final = frozenset(
     }
 )
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+#: what kubelets say of pods that they cannot start
+_NOT_STARTED: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady")
 _FOREGROUND: Final = "foregroundDeletion"
 
 
@@ -169,6 +171,20 @@ def bad_container(facts: Facts) -> Iterator[Finding]:
                     remedy="Declare what it names, or correct the name",
                     since=pod.unready_since,
                 )
+
+
+def cannot_start(facts: Facts) -> Iterator[Finding]:
+    """A pod has its node, and what it needs there cannot be had: a volume, a network, a sandbox."""
+    for pod in pods(facts):
+        said = next(facts.said_of(pod.seen, *_NOT_STARTED), None)
+        if pod.status.phase == "Pending" and said is not None:
+            yield about_object(
+                pod.seen.key,
+                "cannot be started on its node",
+                evidence=_joined(said.reason, said.message),
+                remedy="Declare the volume, ConfigMap or Secret that it names, or look at the node",
+                since=said.first,
+            )
 
 
 def crash_loop(facts: Facts) -> Iterator[Finding]:

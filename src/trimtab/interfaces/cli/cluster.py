@@ -39,6 +39,7 @@ def cluster() -> None:
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C instead of going to the background.")
 @click.option("--state", type=click.Path(path_type=Path, file_okay=False), hidden=True)
 @click.option("--ready", type=int, hidden=True)
+@click.option("--brisk", is_flag=True, hidden=True)
 @click.pass_obj
 def up(
     invocation: Invocation,
@@ -48,6 +49,7 @@ def up(
     ready: int | None,
     *,
     foreground: bool,
+    brisk: bool,
 ) -> None:
     """Start the cluster and print how to reach it; it runs until `down`.
 
@@ -72,7 +74,7 @@ def up(
 
     if ready is None:
         click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
-    asyncio.run(background.run(folder, config.absolute(), port=port, ready=ready))
+    asyncio.run(background.run(folder, config.absolute(), port=port, ready=ready, brisk=brisk))
 
 
 @cluster.command()

@@ -23,6 +23,7 @@ from trimtab.resources.keys import ResourceKey
 
 #: how many objects of a wave are named
 MOST_NAMED: Final = 5
+_HOOK: Final = "hook"
 
 
 class Mark(enum.Enum):
@@ -106,7 +107,10 @@ class Picture:
     def counts(self) -> str:
         """What was done, in a few words."""
         words = Counter(_word(event) for event in self._done.values())
-        return ", ".join(f"{number} {word}" for word, number in words.items()) or "nothing to do"
+        hooks = words.pop(_HOOK, 0)
+        told = [f"{number} {word}" for word, number in words.items()]
+        told += [f"{hooks} {_HOOK}{'s' if hooks > 1 else ''}"] if hooks else []
+        return ", ".join(told) or "nothing to do"
 
     def _in_order(self) -> list[Wave]:
         return list(dict.fromkeys(self._waves.values()))
@@ -159,7 +163,7 @@ def _word(event: StepDone) -> str:
         case StepStatus.PRUNE_SKIPPED:
             return "kept"
         case StepStatus.SYNCED:
-            return "hooks run" if event.hook else "applied"
+            return _HOOK if event.hook else "applied"
 
 
 def _health_lines(unit: SyncUnit) -> Iterable[Line]:
