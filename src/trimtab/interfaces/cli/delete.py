@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app")
+@click.argument("app", shell_complete=app_names)
 @click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @consent_options
