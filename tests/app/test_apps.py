@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, embedded
 from tests.engine.stage import config_map, deployment
@@ -14,7 +15,7 @@ from trimtab.app.goals import Goal
 from trimtab.app.trees import lines_of
 from trimtab.app.waiting import NotWell
 from trimtab.engine.rows import Verdict
-from trimtab.engine.units import SyncUnit
+from trimtab.engine.units import Pin, SyncUnit
 from trimtab.errors import Missing
 
 SECRET = {
@@ -50,6 +51,17 @@ async def test_what_is_not_there_what_drifted_and_what_is_not_declared_differ(st
     assert (field.path, field.live, field.desired) == ("/data/value", "else", "1")
     told = repr([diff_report(each) for each in found.objects])
     assert [word for word in ("canary", "Y2FuYXJ5") if word in told] == []
+
+
+async def test_what_is_pinned_is_compared_with_its_pin(stage: Stage) -> None:
+    for value in ("1", "2"):
+        await stage.sync(config_map("settings", value))
+    stage.declare(config_map("settings", "3"))
+    recorded = await stage.unit()
+    unit = replace(recorded, pinned=Pin(entry=1, revision=recorded.status.history[0].revision))
+    async with stage.apps.work_on(unit) as work:
+        (found,) = (await work.differing()).objects
+    assert [(each.live, each.desired) for each in found.fields] == [("2", "1")]
 
 
 async def test_a_tree_goes_down_to_the_pods(stage: Stage) -> None:

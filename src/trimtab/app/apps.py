@@ -19,7 +19,7 @@ from trimtab.app.sources import open_manifests
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import until, until_gone
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
-from trimtab.engine.control.policy import check_hold
+from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
@@ -220,8 +220,10 @@ class Work:
         return await self.engine.refresh(self.name)
 
     async def differing(self) -> Differing:
-        """What of the app is not as its source wants it; nothing is written."""
-        seen = await self.engine.preview(self.name)
+        """What of the app is not as its source, or the pin that holds it, wants it; nothing is written."""
+        pin = self._asked.pinned
+        operation = rollback(self._asked, pin.entry) if pin is not None else None
+        seen = await self.engine.preview(self.name, operation)
         stand_ins = StandIns(self._apps.installation.key)
         return differing(seen.rows, seen.findings, stand_ins)
 

@@ -93,11 +93,16 @@ def _print(invocation: Invocation, found: Differing, output: str) -> None:
 
 
 async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> Differing:
-    async with (
-        apps_at(invocation, reach) as apps,
-        apps.work_on(await unit_asked(apps, asked)) as work,
-    ):
-        return await work.differing()
+    from msgspec.structs import replace
+
+    from trimtab.interfaces.cli.origins import source_named
+
+    named = source_named(asked.source, path=asked.path, revision=asked.revision)
+    async with apps_at(invocation, reach) as apps:
+        unit = await unit_asked(apps, asked)
+        # Whoever names a source wants to know about that one, whatever the app is held at.
+        async with apps.work_on(unit if named is None else replace(unit, pinned=None)) as work:
+            return await work.differing()
 
 
 def _of_files(
