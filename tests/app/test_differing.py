@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.views import STAND_INS
@@ -150,6 +150,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(WORDS, JSON, max_size=3), st.dictionaries(WORDS, JSON, max_size=3))
 def test_nothing_differs_from_itself_nor_from_more_of_the_same(
     spec: dict[str, Any], more: dict[str, Any]
@@ -158,6 +159,7 @@ def test_nothing_differs_from_itself_nor_from_more_of_the_same(
     assert of_files(gadget(inner=spec), gadget(inner={**more, **spec}, more=more)) == []
 
 
+@settings(deadline=None)
 @given(JSON, JSON)
 def test_what_differs_is_never_called_the_same(one: Any, other: Any) -> None:
     differs = json.dumps(one, sort_keys=True) != json.dumps(other, sort_keys=True)

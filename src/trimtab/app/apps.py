@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
-from trimtab.app.goals import Goal
+from trimtab.app.goals import Goal, Recorded
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
 from trimtab.app.trees import Node, grown
-from trimtab.app.waiting import until, until_gone
+from trimtab.app.waiting import until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
@@ -107,10 +107,10 @@ class Apps:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
 
-    async def until_gone(self, name: str, seconds: float) -> None:
-        """Return when there is no app of this name."""
+    async def until(self, name: str, event: Recorded, seconds: float) -> None:
+        """Return when that has become of an app, whoever worked on it."""
         if self.installation.recorded:
-            await until_gone(self.records(only=name), name, seconds)
+            await until_recorded(self.records(only=name), name, event, seconds)
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:

@@ -13,7 +13,7 @@ from trimtab.interfaces.cli.verbs import Invocation
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
 
-_GONE = "deleted"
+_EVENTS = ("idle", "deleted")
 
 
 @click.command()
@@ -22,10 +22,10 @@ _GONE = "deleted"
     "--for",
     "goals",
     multiple=True,
-    type=click.Choice(["healthy", "synced", "progressing", "suspended", "degraded", _GONE]),
+    type=click.Choice(["healthy", "synced", "progressing", "suspended", "degraded", *_EVENTS]),
     default=["healthy", "synced"],
     show_default=True,
-    help="What to wait for; synced and one of the several states of health that may be given.",
+    help="What to wait for; of several states of health one has to come. idle: no operation is under way.",
 )
 @click.option("--timeout", type=click.FloatRange(min=0), default=300.0, show_default=True, help="Seconds.")
 @cluster_options
@@ -44,20 +44,22 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
     """
     import asyncio
 
-    if _GONE in goals and len(goals) > 1:
-        raise click.UsageError(f"--for {_GONE} is waited for alone.")
+    if len(goals) > 1 and set(goals) & set(_EVENTS):
+        raise click.UsageError(f"--for {' and --for '.join(_EVENTS)} are waited for alone.")
     click.echo(asyncio.run(_waited(invocation, reach, app, goals, timeout)))
 
 
 async def _waited(
     invocation: Invocation, reach: Reach, name: str, goals: tuple[str, ...], timeout: float
 ) -> str:
-    from trimtab.app.goals import Goal, stands
+    from trimtab.app.goals import Goal, Recorded, stands
 
     async with apps_at(invocation, reach) as apps:
-        if _GONE in goals:
-            await apps.until_gone(name, timeout)
-            return f"{name} is deleted"
+        if goals[0] in _EVENTS:
+            if goals[0] != Recorded.DELETED.value:
+                await apps.named(name)
+            await apps.until(name, Recorded(goals[0]), timeout)
+            return f"{name} is {goals[0]}"
         async with apps.work_on(await apps.named(name)) as work:
             unit = await work.until([Goal(each) for each in goals], timeout, _Teller().tell)
     return f"{unit.id} is {stands(unit)}"
