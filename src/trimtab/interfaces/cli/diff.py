@@ -64,8 +64,6 @@ def diff(
       trimtab diff -f desired.yaml --live live.yaml
       kubectl get -f desired.yaml -o yaml | trimtab diff -f desired.yaml --live -
     """
-    import asyncio
-
     from trimtab.app.differing import NotCompared
 
     invocation: Invocation = context.obj
@@ -76,6 +74,8 @@ def diff(
     if desired:
         found = _of_files(desired, live, field_manager, asked.namespace)
     else:
+        import asyncio
+
         found = asyncio.run(_of_app(invocation, reach, asked))
     _print(invocation, found, output)
     if found.problems:
