@@ -9,6 +9,7 @@ import click
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
@@ -46,7 +47,7 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
 
     if len(goals) > 1 and set(goals) & set(_EVENTS):
         raise click.UsageError(f"--for {' and --for '.join(_EVENTS)} are waited for alone.")
-    click.echo(asyncio.run(_waited(invocation, reach, app, goals, timeout)))
+    click.echo(one_line(asyncio.run(_waited(invocation, reach, app, goals, timeout))))
 
 
 async def _waited(
@@ -79,4 +80,5 @@ class _Teller:
         now = stands(unit)
         if now != self._told:
             self._told = now
-            click.echo(f"{moment(unit.status.reconciled_at)}  {unit.id} is {now}", err=True)
+            # What servers say of objects must not command the terminal.
+            click.echo(one_line(f"{moment(unit.status.reconciled_at)}  {unit.id} is {now}"), err=True)
