@@ -148,6 +148,8 @@ def test_history_tells_when_what_was_deployed_by_whom() -> None:
         "ID  REVISION    DEPLOYED AT           TOOK  BY",
         "3   4f2c9e1d4f  2026-01-01T12:01:30Z  90s   ann",
     ]
+    held = shown(history_listing((entry,), "table", pinned=3), "table", Paper()).splitlines()
+    assert held[1] == "3   4f2c9e1d4f  2026-01-01T12:01:30Z  90s   ann  pinned"
     (told,) = history_listing((entry,), "json").value
     assert (told["id"], told["revision"], told["seconds"]) == (3, COMMIT, 90.0)
     assert told["source"] == "https://git.example/shop.git at HEAD"
