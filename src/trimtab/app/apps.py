@@ -14,16 +14,16 @@ from trimtab.app.capabilities import capabilities_of
 from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
-from trimtab.app.goals import Goal
+from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.shards import app_lease, is_kept, shard_named
 from trimtab.app.sources import HERE, open_manifests
 from trimtab.app.trees import Node, grown
-from trimtab.app.waiting import until, until_gone
+from trimtab.app.waiting import until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
-from trimtab.engine.control.policy import check_hold
+from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
@@ -95,10 +95,10 @@ class Apps:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
 
-    async def until_gone(self, name: str, seconds: float) -> None:
-        """Return when there is no app of this name."""
+    async def until(self, name: str, event: Recorded, seconds: float) -> None:
+        """Return when that has become of an app, whoever worked on it."""
         if self.installation.recorded:
-            await until_gone(self.records(only=name), name, seconds)
+            await until_recorded(self.records(only=name), name, event, seconds)
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
@@ -234,8 +234,10 @@ class Work:
         return await self.engine.refresh(self.name)
 
     async def differing(self) -> Differing:
-        """What of the app is not as its source wants it; nothing is written."""
-        seen = await self.engine.preview(self.name)
+        """What of the app is not as its source, or the pin that holds it, wants it; nothing is written."""
+        pin = self._asked.pinned
+        operation = rollback(self._asked, pin.entry) if pin is not None else None
+        seen = await self.engine.preview(self.name, operation)
         stand_ins = StandIns(self._apps.installation.key)
         return differing(seen.rows, seen.findings, stand_ins)
 

@@ -141,8 +141,7 @@ async def _proposed(
 
 def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
     """The app that is meant, where the source alone says it; None for the name of one that is recorded."""
-    from trimtab.app.apps import HERE
-    from trimtab.app.sources import recorded
+    from trimtab.app.sources import HERE, recorded
     from trimtab.engine.units import Destination, SyncUnit
     from trimtab.interfaces.cli.origins import name_for, source_named
 

@@ -96,7 +96,7 @@ def _columns(reports: list[dict[str, Any]]) -> list[Column]:
 def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
     revision = report["revision"] if whole else short(report["revision"])
     words = [report[word] for word in ("app", "sync", "health")]
-    rest = ("namespace", "source", "held", "objects", "operation", "lookedAt", "message")
+    rest = ("namespace", "source", "held", "objectCount", "operation", "lookedAt", "message")
     return tuple(str(word) or "-" for word in (*words, revision, *(report[word] for word in rest)))
 
 
