@@ -28,6 +28,8 @@ from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
+#: most commands are over before so long after the cluster was read, and never need most of its changes
+_REST: Final = timedelta(seconds=2)
 
 
 @asynccontextmanager
@@ -95,6 +97,7 @@ class Apps:
             draft,
             cache=self._settings.cache,
             key=self.installation.key,
+            rest=_REST,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

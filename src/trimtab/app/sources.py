@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from trimtab.app.standby import Standby, on_standby
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
@@ -57,7 +58,7 @@ async def open_manifests(
     """Get ready to make manifests; `path` is where outside programs are looked for first."""
     async with (
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
-        Repositories(settings.repositories, path=path) as repositories,
+        on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
     ):
         yield SourceManifests(renderer, repositories, capabilities)
 
@@ -65,7 +66,9 @@ async def open_manifests(
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
-    def __init__(self, renderer: Renderer, repositories: Repositories, capabilities: Capabilities) -> None:
+    def __init__(
+        self, renderer: Renderer, repositories: Standby[Repositories], capabilities: Capabilities
+    ) -> None:
         self._renderer = renderer
         self._repositories = repositories
         self._capabilities = capabilities
@@ -99,5 +102,5 @@ class SourceManifests:
         if source.folder:
             return FolderOrigin(path=source.folder), ""
         wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
-        found = await self._repositories.fetch(wanted)
+        found = await (await self._repositories.get()).fetch(wanted)
         return RevisionOrigin(revision=found), found.commit

@@ -17,6 +17,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
@@ -115,13 +116,16 @@ class Engine:
         cache: CacheSettings | None = None,
         tracking: Tracking | None = None,
         key: bytes | None = None,
+        rest: timedelta = timedelta(0),
         clock: Clock | None = None,
     ) -> None:
         """Take the three roles.
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
-        by the next process. Without one it is made up.
+        by the next process. Without one it is made up. An engine for a moment lets its caches `rest`: for so
+        long, changes are heard of kinds alone that its units have objects of.
         """
+        self._rest = rest
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store = credentials, units
         self._clock = clock or SystemClock()
@@ -502,6 +506,7 @@ class Engine:
             manager="trimtab",
             jq=self._jq,
             clock=self._clock,
+            rest=self._rest,
         )
         desk.cache.subscribe(partial(self._hear_change, entry.name))
         return desk
