@@ -2,16 +2,21 @@
 
 PYTHON ?=
 SIZE ?= full
+DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources clean
+.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## fill .venv with exactly what uv.lock says; needs Python 3.11 or newer and nothing else
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py
+
+demo: ## a small shop from its first sync to a rollback, on a cluster in memory; needs no cluster and no Docker
+	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py sync --locked --quiet --no-dev --group build --inexact
+	@$(BIN)/trimtab demo $(DEMO)
 
 test: check ## set up, check, and run the tests
 	@$(BIN)/pytest -n logical --dist worksteal

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from testbed.embedded import Embedded
+from testbed.terminals import Terminal
 
 LIMIT = 120.0
 
@@ -73,6 +74,11 @@ class Person:
                 yield process
             finally:
                 process.kill()
+
+    def at_terminal(self, *arguments: str, columns: int = 100) -> Terminal:
+        """The command under way on a terminal."""
+        command = [sys.executable, "-m", "trimtab", *arguments]
+        return Terminal(command, environment=self._environment, folder=self._home, columns=columns)
 
     def kubectl(self, *arguments: str) -> str:
         """What kubectl prints, in this person's namespace."""

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from trimtab.app.deletion import DELETION, until_deleted
+from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
+from trimtab.app.goals import Goal
+from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
-from trimtab.app.sources import SourceManifests, open_manifests
-from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.app.sources import open_manifests
+from trimtab.app.trees import Node, grown
+from trimtab.app.waiting import until, until_gone
+from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
+from trimtab.engine.control.policy import check_hold
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
-from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
+from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import SyncUnit, UnitMissing
-from trimtab.errors import Conflict, Unavailable, UserError
+from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
+from trimtab.kube.cluster import Deletion
+from trimtab.kube.leases import LEASES
 from trimtab.resources.digests import digest
+from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.sources.rendering.specs import Capabilities
-from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+from trimtab.tasks import SystemClock, plain_group
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
 #: most commands are over before so long after the cluster was read, and never need most of its changes
 _REST: Final = timedelta(seconds=2)
+_T = TypeVar("_T")
 
 
 @asynccontextmanager
@@ -55,6 +66,11 @@ async def capabilities_of(cluster: Cluster) -> Capabilities:
     )
 
 
+def lease_name(name: str) -> str:
+    """The Lease that says who works on the app of this name."""
+    return f"trimtab-app-{digest(name)}"
+
+
 class Apps:
     """The apps that one installation keeps in one cluster."""
 
@@ -62,13 +78,15 @@ class Apps:
         self,
         cluster: Cluster,
         settings: Settings,
-        manifests: SourceManifests,
+        manifests: ManifestGenerator,
         installation: Installation,
         who: str,
     ) -> None:
         self.cluster = cluster
         self.installation = installation
         self._who = who
+        #: who works, without the process: what records remember
+        self.person = who.partition(" (")[0]
         self._settings = settings
         self._manifests = manifests
 
@@ -85,6 +103,18 @@ class Apps:
         except UnitMissing:
             return None
 
+    async def named(self, name: str) -> SyncUnit:
+        """The app of this name; `Missing` if there is none."""
+        found = await self.find(name)
+        if found is None:
+            raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
+        return found
+
+    async def until_gone(self, name: str, seconds: float) -> None:
+        """Return when there is no app of this name."""
+        if self.installation.recorded:
+            await until_gone(self.records(only=name), name, seconds)
+
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked."""
@@ -96,6 +126,7 @@ class Apps:
             self._manifests,
             draft,
             cache=self._settings.cache,
+            archive=self.archive(),
             key=self.installation.key,
             rest=_REST,
         )
@@ -107,7 +138,7 @@ class Apps:
             if isinstance(event, ClusterReady):
                 ready.set_result(None)
             elif isinstance(event, ClusterLost):
-                ready.set_exception(Unavailable("the cluster", event.reason))
+                ready.set_exception(ClusterUnreachable("the cluster", event.reason))
 
         engine.events.subscribe(hear)
         async with plain_group() as group:
@@ -122,19 +153,46 @@ class Apps:
         """Have the cluster know the installation, if this is its first app."""
         self.installation = await record_installation(self.cluster, self.installation)
 
+    async def alone(self, name: str, work: Callable[[], Awaitable[_T]], held: Callable[[str], None]) -> _T:
+        """Work on an app while nobody else does; whoever does now is told to `held`, and waited for."""
+        lease = self.lease_of(name)
+        holding = await lease.holding()
+        if holding is not None and holding.holder:
+            held(holding.holder)
+        return await lease.hold(work)
+
+    async def drop_lease(self, name: str) -> None:
+        """Have the lease of an app that is no more go, too, unless somebody has taken it since."""
+        lease = self.lease_of(name)
+        with suppress(TrimtabError):
+            holding = await lease.holding()
+            if holding is not None and not holding.holder:
+                how = Deletion(resource_version=holding.resource_version)
+                space = self.installation.namespace
+                await self.cluster.delete(LEASES, lease_name(name), namespace=space, how=how)
+
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
         return Lease(
             self.cluster,
             namespace=self.installation.namespace,
-            name=f"trimtab-app-{digest(name)}",
+            name=lease_name(name),
             me=self._who,
             clock=SystemClock(),
         )
 
-    def records(self) -> RecordStore:
-        """Where apps are recorded."""
+    def records(self, *, only: str = "") -> RecordStore:
+        """Where apps are recorded; with `only`, that one alone is followed."""
         return RecordStore(
+            self.cluster,
+            namespace=self.installation.namespace,
+            keys=Keyring(self.installation.key),
+            only=only,
+        )
+
+    def archive(self) -> RecordArchive:
+        """What apps rendered to, for going back."""
+        return RecordArchive(
             self.cluster, namespace=self.installation.namespace, keys=Keyring(self.installation.key)
         )
 
@@ -143,8 +201,8 @@ class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
 
 
-class NotWell(Unavailable):
-    """An app was synced, and has not become healthy in time."""
+def _silent(_unit: SyncUnit) -> None:
+    return
 
 
 class Work:
@@ -158,11 +216,23 @@ class Work:
         self._apps = apps
         self._draft = draft
         self._asked = unit
+        self._records = apps.records(only=unit.id)
         self._is_as_asked = False
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""
         return await self.engine.refresh(self.name)
+
+    async def differing(self) -> Differing:
+        """What of the app is not as its source wants it; nothing is written."""
+        seen = await self.engine.preview(self.name)
+        stand_ins = StandIns(self._apps.installation.key)
+        return differing(seen.rows, seen.findings, stand_ins)
+
+    async def tree(self) -> tuple[SyncUnit, tuple[Node, ...]]:
+        """How the app stands now, its objects, and what they own."""
+        unit = await self.look()
+        return unit, grown(unit.status.resources, self.engine.tree(self.name))
 
     async def plan(self, operation: Operation) -> SyncPlan:
         """What a sync would do now; if it cannot be done, an error that says why."""
@@ -173,25 +243,86 @@ class Work:
             raise Conflict(str(first.key), f"{first.reason}{others}", first.remedy)
         return plan
 
+    def check_hold(self, operation: Operation) -> None:
+        """Refuse to work on an app that somebody paused or pinned, with the way out."""
+        try:
+            check_hold(self._asked, operation)
+        except UnitHeld as error:
+            raise held(self._asked) from error
+
     async def carry_out(
-        self, operation: Operation, plan: SyncPlan, *, consent: bool, held: Callable[[str], None]
+        self,
+        operation: Operation,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        held: Callable[[str], None],
+        pin: Pin | None = None,
     ) -> OperationState:
         """Record the app, then do exactly what the plan says; another plan is refused.
 
-        Deletions that wait for somebody's word need `consent`; without it nothing is begun.
+        Deletions that wait for somebody's word need `consent`; without it nothing is begun. A `pin` is
+        recorded before anything is done, so that nobody undoes it.
         """
-        if plan.held and not consent:
-            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
-            remedy = "If they are meant, add --confirm-deletions"
-            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+        self.check_hold(operation)
+        self._check_consent(plan, consent=consent)
         await self._apps.record_installation()
 
         async def carry_out() -> OperationState:
-            await self._draft.publish(self._apps.records())
+            if pin is not None:
+                await self._draft.amend(self.name, with_pin(pin))
+                await self._records.amend(self.name, with_pin(pin))
+            await self._draft.publish(self._records)
             return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
 
         with self._agreeing(consent=consent):
             return await self._alone(carry_out, held)
+
+    def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
+        if plan.held and not consent:
+            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
+            remedy = "If they are meant, add --confirm-deletions"
+            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+
+    async def delete(
+        self,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        seconds: float,
+        held: Callable[[str], None],
+        told: Callable[[str], None],
+    ) -> None:
+        """Do what the plan of a deletion says, wait until all of that is gone, then forget the app.
+
+        What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again.
+        """
+        self.check_hold(DELETION)
+        self._check_consent(plan, consent=consent)
+
+        async def carry_out() -> OperationState:
+            await self._draft.publish(self._records)
+            state = await self.engine.sync(self.name, replace(DELETION, plan_digest=plan.digest))
+            if state.phase is OperationPhase.SUCCEEDED:
+                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
+                await self._forget()
+            return state
+
+        with self._agreeing(consent=consent):
+            await self._alone(carry_out, held)
+        await self._apps.drop_lease(self.name)
+
+    async def abandon(self, *, held: Callable[[str], None]) -> None:
+        """Forget the app; its objects stay as they are, marks included."""
+        self.check_hold(DELETION)
+        await self._apps.alone(self.name, self._forget, held)
+        await self._apps.drop_lease(self.name)
+
+    async def _forget(self) -> None:
+        """Forget the app: the record goes last, so that whatever is left can be found again."""
+        self._draft.redraft(self._asked)
+        await self._apps.archive().drop(self.name, ())
+        await self._records.delete(self.name)
 
     @contextmanager
     def _agreeing(self, *, consent: bool) -> Iterator[None]:
@@ -209,9 +340,13 @@ class Work:
 
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
+        self.check_hold(self.unfinished or Operation())
+        if self.unfinished is not None and self.unfinished.delete:
+            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
+            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
 
         async def go_on() -> OperationState:
-            await self._draft.resume(self._apps.records())
+            await self._draft.resume(self._records)
             return await self.engine.wait_for_sync(self.name)
 
         with self._agreeing(consent=consent):
@@ -219,6 +354,18 @@ class Work:
         begun, asked = await self._draft.get(self.name), self._asked
         self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
         self._draft.redraft(asked)
+        return state
+
+    async def end(self, *, held: Callable[[str], None]) -> OperationState:
+        """End what is under way, whoever carries it on: the word is left in the record, and seen through."""
+        await self._records.amend(self.name, with_end(self._apps.person))
+
+        async def see_it_end() -> OperationState:
+            await self._draft.resume(self._records)
+            return await self.engine.wait_for_sync(self.name)
+
+        state = await self._apps.alone(self.name, see_it_end, held)
+        self._draft.redraft(self._asked)
         return state
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
@@ -235,35 +382,18 @@ class Work:
     async def _alone(
         self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
     ) -> OperationState:
-        """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
-        lease = self._apps.lease_of(self.name)
-        holding = await lease.holding()
-        if holding is not None and holding.holder:
-            held(holding.holder)
-        state = await lease.hold(work)
+        """Work while nobody else does, to a good end."""
+        state = await self._apps.alone(self.name, work, held)
         if state.phase is not OperationPhase.SUCCEEDED:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state
 
-    async def until_well(self, seconds: float) -> SyncUnit:
+    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = _silent) -> SyncUnit:
         """The app once it is healthy; an error that says what it lacks if that takes too long."""
-        changed = asyncio.Event()
-        quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
-        gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
-        unit = await self.look()
-        try:
-            async with time_limit(
-                timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
-            ):
-                while unit.status.health.status is not HealthStatus.HEALTHY:
-                    await changed.wait()
-                    changed.clear()
-                    unit = await self.look()
-        except DeadlinePassed as error:
-            health = unit.status.health
-            reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
-            raise NotWell(f"app {self.name}", reason) from error
-        finally:
-            quiet()
-            gone()
-        return unit
+        return await self.until([Goal.HEALTHY], seconds, told)
+
+    async def until(
+        self, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None] = _silent
+    ) -> SyncUnit:
+        """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
+        return await until(self.engine, self.name, goals, seconds, told)

@@ -14,7 +14,14 @@ from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
-from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.sources import (
+    CredentialFile,
+    FolderOrigin,
+    Renderer,
+    Repositories,
+    Request,
+    RevisionOrigin,
+)
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.revisions import Wanted
 
@@ -39,10 +46,15 @@ class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
 
 def source_of(unit: SyncUnit) -> AppSource:
     """The source that a unit's record names."""
+    return source_in(unit.source, f"app {unit.id}")
+
+
+def source_in(record: Any, subject: str = "history") -> AppSource:
+    """The source that a record holds."""
     try:
-        return msgspec.convert(unit.source, AppSource)
+        return msgspec.convert(record, AppSource)
     except msgspec.ValidationError as error:
-        raise InvalidSpec(f"app {unit.id}", f"its source cannot be read: {error}", "Sync it anew") from error
+        raise InvalidSpec(subject, f"its source cannot be read: {error}", "Sync it anew") from error
 
 
 def recorded(source: AppSource) -> dict[str, Any]:
@@ -60,17 +72,27 @@ async def open_manifests(
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
     ):
-        yield SourceManifests(renderer, repositories, capabilities)
+        credentials = CredentialFile(settings.repositories)
+        lfs = settings.repositories.lfs
+        yield SourceManifests(renderer, repositories, credentials, capabilities, lfs=lfs)
 
 
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
     def __init__(
-        self, renderer: Renderer, repositories: Standby[Repositories], capabilities: Capabilities
+        self,
+        renderer: Renderer,
+        repositories: Standby[Repositories],
+        credentials: CredentialFile,
+        capabilities: Capabilities,
+        *,
+        lfs: bool,
     ) -> None:
         self._renderer = renderer
         self._repositories = repositories
+        self._credentials = credentials
+        self._lfs = lfs
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
@@ -85,6 +107,7 @@ class SourceManifests:
                 spec=source.spec,
                 tree=tree,
                 capabilities=self._capabilities,
+                credentials=self._credentials.belongings(),
             )
         )
         found = commit or f"{_FILES}{rendered.digest[:12]}"
@@ -101,6 +124,11 @@ class SourceManifests:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
-        wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
+        wanted = Wanted(
+            url=source.repo_url,
+            target=revision or source.target_revision,
+            credentials=self._credentials.belongings(),
+            lfs=self._lfs,
+        )
         found = await (await self._repositories.get()).fetch(wanted)
         return RevisionOrigin(revision=found), found.commit

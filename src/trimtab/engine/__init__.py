@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from trimtab.engine.cache import ClusterCache
     from trimtab.engine.clusters import GivenClusters
     from trimtab.engine.compare.comparer import Comparer
-    from trimtab.engine.engine import Engine, NothingUnderWay
+    from trimtab.engine.engine import Engine, NothingUnderWay, Preview
     from trimtab.engine.metrics import Metrics
-    from trimtab.engine.stores import FileStore, Keyring, MemoryStore, RecordStore
+    from trimtab.engine.stores import (
+        FileStore,
+        Keyring,
+        MemoryArchive,
+        MemoryStore,
+        RecordArchive,
+        RecordStore,
+    )
     from trimtab.engine.sync.operate import Control, operate
 else:
     __getattr__ = opened_when_asked(
@@ -26,9 +33,16 @@ else:
             "cache": ("ClusterCache",),
             "clusters": ("GivenClusters",),
             "compare.comparer": ("Comparer",),
-            "engine": ("Engine", "NothingUnderWay"),
+            "engine": ("Engine", "NothingUnderWay", "Preview"),
             "metrics": ("Metrics",),
-            "stores": ("FileStore", "Keyring", "MemoryStore", "RecordStore"),
+            "stores": (
+                "FileStore",
+                "Keyring",
+                "MemoryArchive",
+                "MemoryStore",
+                "RecordArchive",
+                "RecordStore",
+            ),
             "sync.operate": ("Control", "operate"),
         },
     )
@@ -41,9 +55,12 @@ __all__ = [
     "FileStore",
     "GivenClusters",
     "Keyring",
+    "MemoryArchive",
     "MemoryStore",
     "Metrics",
     "NothingUnderWay",
+    "Preview",
+    "RecordArchive",
     "RecordStore",
     "operate",
 ]

@@ -21,13 +21,17 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
+from msgspec import Struct
+
+from trimtab.engine.cache.trees import Branch
 from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
-from trimtab.engine.control.policy import Refresh
+from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring
 from trimtab.engine.control.rooms import Room, Rooms, RoomState, watch_clusters
 from trimtab.engine.control.syncing import BeforeSync, Syncer
@@ -48,6 +52,8 @@ from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.operations import Operation, OperationState
 from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels, labels_by_tenant
+from trimtab.engine.rows import Row
+from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.engine.sync.steps import SyncPlan
@@ -60,7 +66,9 @@ from trimtab.engine.units import (
     CredentialsStore,
     Gone,
     ManifestGenerator,
+    Pause,
     ReconciliationSettings,
+    RenderArchive,
     Stored,
     SyncUnit,
     SyncUnitStore,
@@ -102,6 +110,17 @@ class NothingUnderWay(UserError):
     """The unit has no operation that could be ended, waited for or approved."""
 
 
+class Preview(Struct, frozen=True, kw_only=True):
+    """A unit as it compares now, and what a sync would do about it."""
+
+    rows: tuple[Row, ...]
+    #: what is the matter with single objects of its source
+    findings: tuple[Finding, ...]
+    #: the digest of what it was compared with
+    rendered: str
+    plan: SyncPlan
+
+
 class Engine:
     """Keeps units as their sources want them; `run` does the work, everything else asks for it."""
 
@@ -115,6 +134,7 @@ class Engine:
         reconciliation: ReconciliationSettings | None = None,
         cache: CacheSettings | None = None,
         tracking: Tracking | None = None,
+        archive: RenderArchive | None = None,
         key: bytes | None = None,
         rest: timedelta = timedelta(0),
         clock: Clock | None = None,
@@ -122,12 +142,13 @@ class Engine:
         """Take the three roles.
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
-        by the next process. Without one it is made up. An engine for a moment lets its caches `rest`: for so
-        long, changes are heard of kinds alone that its units have objects of.
+        by the next process. Without one it is made up. With an `archive` one can go back to an entry of
+        history while the source is out of reach. An engine for a moment lets its caches `rest`: for so long,
+        changes are heard of kinds alone that its units have objects of.
         """
         self._rest = rest
         self._settings, self._cache_settings = settings, cache or CacheSettings()
-        self._credentials, self._store = credentials, units
+        self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
         self._key = key or secrets.token_bytes(32)
         self._tracking = tracking or OwnerAnnotation(settings.installation)
@@ -157,7 +178,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        looker = Looker(manifests, settings.kept_objects)
+        looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
@@ -177,6 +198,7 @@ class Engine:
             clock=clock,
             on_ended=self._operation_ended,
             again=self._operate_later,
+            archive=self._archive,
         )
 
     # -- running -----------------------------------------------------------------------------------------
@@ -303,6 +325,7 @@ class Engine:
     async def start_sync(self, unit_id: str, operation: Operation | None = None) -> SyncUnit:
         """Ask for a sync; once this returns it is stored, and happens even if the process dies."""
         unit, asked = self.unit(unit_id), operation or self._usual(self.unit(unit_id))
+        check_hold(unit, asked)
         await self._start(unit, asked, f"asked for by {asked.asked_by or 'somebody'}")
         return self.unit(unit_id)
 
@@ -323,6 +346,19 @@ class Engine:
         await self.start_sync(unit_id, operation)
         return await self.wait_for_sync(unit_id)
 
+    async def pause(self, unit_id: str, *, reason: str = "", by: str = "") -> SyncUnit:
+        """Have nothing begin on the unit until it is resumed; what is under way goes on."""
+        paused = with_pause(Pause(reason=reason, by=by, since=self._clock.now()))
+        return await self._amend(unit_id, paused)
+
+    async def resume(self, unit_id: str) -> SyncUnit:
+        """Have the unit follow its source again, whether it was paused or pinned."""
+        return await self._amend(unit_id, resumed)
+
+    async def _amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        self._hear_unit(await self._store.amend(self.unit(unit_id).id, change))
+        return self.unit(unit_id)
+
     async def terminate(self, unit_id: str) -> OperationState:
         """End the unit's operation, and wait until it has ended."""
         if not await self._operator.terminate(self.unit(unit_id).id):
@@ -335,14 +371,27 @@ class Engine:
 
     async def plan(self, unit_id: str, operation: Operation | None = None) -> SyncPlan:
         """What a sync of the unit would do now; nothing is written."""
+        return (await self.preview(unit_id, operation)).plan
+
+    async def preview(self, unit_id: str, operation: Operation | None = None) -> Preview:
+        """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
+        state = self._syncer.begin(operation or self._usual(unit))
+        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+
+    def tree(self, unit_id: str) -> tuple[Branch, ...]:
+        """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
+        unit = self.unit(unit_id)
+        return self._desk(unit).cache.tree(each.key for each in unit.status.resources)
+
+    def _desk(self, unit: SyncUnit) -> Desk:
+        """Where to work on the unit's cluster; why that cannot be done is raised."""
         room = self._rooms.open(unit.destination.cluster)
         desk = room.open_desk()
         if desk is None:
             raise room.refusal()
-        state = self._syncer.begin(operation or self._usual(unit))
-        _, plan = await self._syncer.plan(unit, desk, state)
-        return plan
+        return desk
 
     def request_refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> None:
         """Have a unit looked at soon."""
@@ -409,6 +458,8 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
+        elif stored.operation is not None and stored.operation.ended_by:
+            self._end(stored.id)
         if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
@@ -473,6 +524,12 @@ class Engine:
             )
         )
         self._operate_later(unit.id, 0)
+
+    def _end(self, unit_id: str) -> None:
+        """Heed the record, which says that the operation is to end; one that has not begun hears it then."""
+        control = self._operator.control(unit_id)
+        if control is not None:
+            control.terminate()
 
     def _supersede(self, unit_id: str, revision: str) -> None:
         control = self._operator.control(unit_id)
@@ -608,7 +665,7 @@ def _figures(room: Room) -> ClusterFigures:
 
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:
     """What somebody wants of a unit; a change of it has the unit looked at."""
-    return unit.source, unit.destination, unit.policy
+    return unit.source, unit.destination, unit.policy, unit.paused, unit.pinned
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

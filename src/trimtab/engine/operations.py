@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.resources.keys import ResourceKey
 
@@ -132,8 +133,12 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     revision: str = ""
     #: another source than the unit's own, as a rollback needs; None means the unit's
     source: Any = None
+    #: the entry of history that it goes back to; 0 for none
+    entry: int = 0
     #: delete what Git no longer asks for
     prune: bool = False
+    #: delete all of the unit; its source is not asked
+    delete: bool = False
     #: ask the server what it would do, and change nothing
     dry_run: bool = False
     strategy: Strategy = Strategy.HOOK
@@ -157,6 +162,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     rehearsal: Rehearsal = Rehearsal.AUTO
     #: the digest of the plan somebody read and agreed to; a plan with another digest is not carried out
     plan_digest: str = ""
+    #: who asked that it ends before its time; whoever carries it on ends it
+    ended_by: str = ""
 
 
 class StepResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -228,6 +235,22 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     rehearsed: bool = False
     #: what ended the operation before its time, if that was an error
     failure: str = ""
+
+
+def is_begun(state: OperationState) -> bool:
+    """Whether something of an operation may have been done."""
+    return bool(state.begun or state.hooks or state.results)
+
+
+def never_begun(state: OperationState, now: datetime) -> OperationState:
+    """The end of an operation that was ended before anything of it was done."""
+    return replace(
+        state,
+        phase=OperationPhase.FAILED,
+        message="the operation was terminated before it began",
+        finished_at=now,
+        retry_at=None,
+    )
 
 
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import lru_cache
@@ -49,6 +49,10 @@ class UnitExists(Conflict):
 
 class OperationUnderWay(Conflict):
     """The unit is busy with another operation."""
+
+
+class UnitHeld(Conflict):
+    """The unit is paused, or pinned to an entry of its history: nothing is synced until it is resumed."""
 
 
 class Destination(Struct, frozen=True, kw_only=True, gc=False):
@@ -151,6 +155,8 @@ class Deployed(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     started_at: datetime
     deployed_at: datetime
     asked_by: str = ""
+    #: names what it rendered to, which an archive may hold
+    rendered: str = ""
 
 
 class UnitStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -172,6 +178,37 @@ class UnitStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     reconciled_at: datetime | None = None
 
 
+class Pause(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Nothing begins to happen to the unit until somebody resumes it."""
+
+    reason: str = ""
+    by: str = ""
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"paused{_told(self.by, self.since, self.reason)}"
+
+
+class Pin(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The unit is held at an entry of its history: that is what is wanted of it until somebody resumes it."""
+
+    entry: int
+    revision: str
+    reason: str = ""
+    by: str = ""
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        told = _told(self.by, self.since, self.reason)
+        return f"pinned to entry {self.entry} of its history ({self.revision}){told}"
+
+
+def _told(by: str, since: datetime | None, reason: str) -> str:
+    """Who, since when and why, as far as that is known."""
+    when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
+    return f"{f' by {by}' if by else ''}{when}{f': {reason}' if reason else ''}"
+
+
 class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One synced thing: what is wanted of it, how it stands, and what was asked of it last."""
 
@@ -184,6 +221,15 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     tenant: str = ""
     status: UnitStatus = UnitStatus()
     operation: Operation | None = None
+    #: nothing begins to happen until somebody resumes it
+    paused: Pause | None = None
+    #: held at an entry of history, whatever the source says
+    pinned: Pin | None = None
+
+    @property
+    def hold(self) -> str:
+        """Why nothing is synced by itself, and nothing but the pin when asked; empty if that is not so."""
+        return "; ".join(str(each) for each in (self.paused, self.pinned) if each is not None)
 
     def __post_init__(self) -> None:
         if not _is_id(self.id):
@@ -233,7 +279,7 @@ class SyncUnitStore(Protocol):
         """Add a unit; `UnitExists` if its id is taken."""
 
     async def update(self, unit: SyncUnit) -> SyncUnit:
-        """Change what is wanted of a unit; its status and operation stay as they are."""
+        """Change what is wanted of a unit; its status, operation, pause and pin stay as they are."""
 
     async def delete(self, unit_id: str) -> None:
         """Forget a unit; its objects stay as they are."""
@@ -248,6 +294,12 @@ class SyncUnitStore(Protocol):
 
         With a status, how the unit stands is recorded in the same writing.
         `OperationUnderWay` while another one is there.
+        """
+
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now, in one go with reading them.
+
+        `changing` has the changes; one may be computed several times.
         """
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
@@ -268,6 +320,19 @@ class ManifestGenerator(Protocol):
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests at a revision; an empty one means the newest that the source names."""
+
+
+class RenderArchive(Protocol):
+    """Keeps what units rendered to, so that one can go back while their sources are out of reach."""
+
+    async def keep(self, unit_id: str, generated: Generated) -> None:
+        """Keep what a unit rendered to."""
+
+    async def find(self, unit_id: str, digest: str) -> Generated | None:
+        """What a unit once rendered to, if that is kept."""
+
+    async def drop(self, unit_id: str, but: Collection[str]) -> None:
+        """Forget what a unit rendered to, but for these digests."""
 
 
 class ClusterEntry(Struct, frozen=True, kw_only=True):

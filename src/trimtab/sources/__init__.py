@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trimtab.sources.folders import FolderTree
     from trimtab.sources.rendering.origins import FolderOrigin, RevisionOrigin
     from trimtab.sources.rendering.render import Renderer, Request
+    from trimtab.sources.repositories.credentialfile import CredentialFile
     from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
     from trimtab.sources.repositories.lookout import Repositories
     from trimtab.sources.repositories.reaching import Gate
@@ -24,6 +25,7 @@ else:
             "folders": ("FolderTree",),
             "rendering.origins": ("FolderOrigin", "RevisionOrigin"),
             "rendering.render": ("Renderer", "Request"),
+            "repositories.credentialfile": ("CredentialFile",),
             "repositories.gittree": ("GitTree", "MountedTree", "tree_of"),
             "repositories.lookout": ("Repositories",),
             "repositories.reaching": ("Gate",),
@@ -31,6 +33,7 @@ else:
     )
 
 __all__ = [
+    "CredentialFile",
     "FolderOrigin",
     "FolderTree",
     "Gate",

@@ -13,12 +13,14 @@ from msgspec.structs import replace
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.looking import Looker, Sight
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
-from trimtab.engine.rows import Desired
+from trimtab.engine.rows import Desired, Row
 from trimtab.engine.sync.acts import Outcome
 from trimtab.engine.sync.apply import WriteSettings
+from trimtab.engine.sync.deletion import deletion_rows
 from trimtab.engine.sync.operate import Control, operate
 from trimtab.engine.sync.options import SyncOptions, object_options, sync_options
 from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
+from trimtab.engine.sync.prunes import WITHOUT_END
 from trimtab.engine.sync.releasing import let_go
 from trimtab.engine.sync.steps import Step, SyncPlan
 from trimtab.engine.sync.sums import plan_digest
@@ -51,7 +53,7 @@ class Journey(Struct, kw_only=True):
     control: Control
     record: Record
     #: told what the operation tries to reach, as soon as that is known
-    on_planned: Callable[[Sight, SyncPlan], None]
+    on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
     on_outcomes: Callable[[Iterable[Outcome]], None]
     on_vetoed: Callable[[str], None]
 
@@ -109,7 +111,7 @@ class Syncer:
     async def plan(self, unit: SyncUnit, desk: Desk, state: OperationState) -> tuple[Sight, SyncPlan]:
         """What an operation would do now."""
         operation = state.operation
-        sight = await self._looker.look_at(unit, desk, operation.source, state.revision)
+        sight = await self._looker.look_at(unit, desk, operation, state.revision)
         metadata = unit.policy.namespace_metadata
         namespace = Namespace(
             name=unit.destination.namespace,
@@ -122,13 +124,13 @@ class Syncer:
             operation=operation,
             revision=sight.revision,
             started_at=state.started_at,
-            rows=sight.rows,
+            rows=self._rows(unit, desk, operation, sight),
             hooks=sight.wanted.hooks,
             discovery=desk.discovery(),
             stand_ins=self._stand_ins,
             options=options,
             namespace=namespace,
-            budget=unit.policy.prune_budget,
+            budget=WITHOUT_END if operation.delete else unit.policy.prune_budget,
             complete=sight.wanted.complete,
             earlier=state,
             mark=desk.ways.tracking.mark_for(unit.id),
@@ -136,6 +138,12 @@ class Syncer:
         )
         plan = plan_sync(request, desk.cache)
         return sight, await self._asked(unit, plan)
+
+    def _rows(self, unit: SyncUnit, desk: Desk, operation: Operation, sight: Sight) -> tuple[Row, ...]:
+        """What the plan is made of; a deletion speaks of more than a sync."""
+        if not operation.delete:
+            return sight.rows
+        return deletion_rows(unit, sight.rows, desk.cache, desk.ways.tracking)
 
     async def _asked(self, unit: SyncUnit, plan: SyncPlan) -> SyncPlan:
         """The plan as those who are asked before syncs leave it."""
@@ -178,7 +186,7 @@ class Syncer:
         journey = way.journey
         sight, plan = await self.plan(journey.unit, journey.desk, state)
         state = await self._let_go(way, replace(state, revision=sight.revision), plan.steps)
-        journey.on_planned(sight, plan)
+        await journey.on_planned(sight, plan)
         way.reached = state
         return state, plan
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trimtab.engine.stores.files import FileStore
     from trimtab.engine.stores.memory import MemoryStore
     from trimtab.engine.stores.records import RecordStore
+    from trimtab.engine.stores.renders import MemoryArchive, RecordArchive
     from trimtab.engine.stores.sealing import Keyring
 else:
     __getattr__ = opened_when_asked(
@@ -16,8 +17,9 @@ else:
             "files": ("FileStore",),
             "memory": ("MemoryStore",),
             "records": ("RecordStore",),
+            "renders": ("MemoryArchive", "RecordArchive"),
             "sealing": ("Keyring",),
         },
     )
 
-__all__ = ["FileStore", "Keyring", "MemoryStore", "RecordStore"]
+__all__ = ["FileStore", "Keyring", "MemoryArchive", "MemoryStore", "RecordArchive", "RecordStore"]

@@ -43,6 +43,7 @@ from trimtab.engine.sync.acts import (
 )
 from trimtab.engine.sync.hooks import DeletePolicy
 from trimtab.engine.sync.judging import (
+    AGREED_OTHERWISE,
     ESTABLISHED_WITHIN,
     RENAME_HOOK,
     in_the_way,
@@ -124,8 +125,7 @@ class _Turn:
         agreed = self.state.operation.plan_digest
         begun = self.state.begun or self.state.results or self.state.hooks or self.state.retry_count
         if agreed and not begun and agreed != self.plan.digest:
-            why = "the plan that was agreed to is not what would be done now"
-            told = f"{why}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
+            told = f"{AGREED_OTHERWISE}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
             return Failed(message=told, again=False)
         blocking = [str(each) for each in self.plan.refused if each.blocks]
         return Failed(message="; ".join(blocking)) if blocking else None

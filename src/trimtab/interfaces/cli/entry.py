@@ -6,6 +6,7 @@ is a bug: one line with an id, the traceback in a file of that name or, with --d
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,16 @@ BROKEN_PIPE = 141
 
 def run_process() -> int:
     """Run with the arguments and the environment of this process."""
-    return run(sys.argv[1:], dict(os.environ))  # noqa: TID251 - this is the edge
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What the other side cannot show is escaped: a letter is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    environment = dict(os.environ)  # noqa: TID251 - this is the edge
+    code = run(sys.argv[1:], environment)
+    if environment.get(COMPLETION):
+        sys.stdout.flush()
+        os._exit(code)  # somebody waits at a prompt: not for threads that wait for a name server
+    return code
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], command: click.Command = trimtab) -> int:

@@ -15,12 +15,26 @@ import click
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
     "cluster": "cluster",
+    "completion": "completion",
+    "delete": "delete",
+    "demo": "demo",
+    "diff": "diff",
+    "doctor": "doctor",
+    "health": "health",
+    "history": "history",
+    "pause": "pause",
     "plan": "plan",
     "render": "render",
+    "resume": "resume",
+    "rollback": "rollback",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
+    "terminate": "terminate",
+    "tree": "tree",
     "version": "version",
+    "wait": "wait",
+    "why": "why",
 }
 
 
