@@ -39,7 +39,7 @@ from trimtab.tasks import SystemClock, plain_group
 #: the cluster at hand, as records name it
 HERE: Final = "here"
 #: most commands are over before so long after the cluster was read, and never need most of its changes
-_REST: Final = timedelta(seconds=2)
+_REST: Final = timedelta(seconds=5)
 _T = TypeVar("_T")
 
 
@@ -53,7 +53,7 @@ async def open_apps(access: Access, settings: Settings, *, path: str, who: str) 
         installation = await find_installation(cluster, settings.apps.namespace)
         capabilities = await capabilities_of(cluster)
         async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
-            yield Apps(cluster, settings, manifests, installation, who)
+            yield Apps(cluster, settings, manifests, installation, who, get_ready=manifests.get_ready)
 
 
 async def capabilities_of(cluster: Cluster) -> Capabilities:
@@ -81,8 +81,12 @@ class Apps:
         manifests: ManifestGenerator,
         installation: Installation,
         who: str,
+        *,
+        get_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`get_ready` is done while a cluster is read, so that manifests are there sooner."""
         self.cluster = cluster
+        self._get_ready = get_ready
         self.installation = installation
         self._who = who
         #: who works, without the process: what records remember
@@ -143,11 +147,18 @@ class Apps:
         engine.events.subscribe(hear)
         async with plain_group() as group:
             running = group.create_task(engine.run(1, 1))
+            readying = group.create_task(self._got_ready())
             try:
                 await ready
                 yield Work(self, engine, draft, unit)
             finally:
+                readying.cancel()
                 running.cancel()
+
+    async def _got_ready(self) -> None:
+        if self._get_ready is not None:
+            with suppress(TrimtabError):  # whoever needs it meets the same trouble, and says so
+                await self._get_ready()
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""

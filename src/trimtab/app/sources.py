@@ -95,6 +95,10 @@ class SourceManifests:
         self._lfs = lfs
         self._capabilities = capabilities
 
+    async def get_ready(self) -> None:
+        """Have a worker started that would otherwise be started for the first render."""
+        await self._renderer.keys(())
+
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
         del no_cache  # a render's key names all it was made from: there is nothing to mistrust
