@@ -6,7 +6,7 @@ DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
+.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench-compare: setup ## measure the engine's comparing; SIZE=small only tries it
 
 bench-engine: setup ## measure whole syncs and looks of the engine; SIZE=small only tries it out
 	@$(BIN)/python -m bench.engine --size $(SIZE)
+
+bench-cli: setup ## measure whole commands beside kubectl; SIZE=small only tries it out
+	@$(BIN)/python -m bench.cli --size $(SIZE)
 
 bench-sources: setup ## measure rendering beside running helm and kustomize by hand; SIZE=small only tries it out
 	@$(BIN)/python -m bench.sources --size $(SIZE)

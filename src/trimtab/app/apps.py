@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -37,6 +38,8 @@ from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.tasks import SystemClock, plain_group
 
+#: most commands are over before so long after the cluster was read, and never need most of its changes
+_REST: Final = timedelta(seconds=5)
 _T = TypeVar("_T")
 
 
@@ -50,7 +53,7 @@ async def open_apps(access: Access, settings: Settings, *, path: str, who: str) 
         installation = await find_installation(cluster, settings.apps.namespace)
         capabilities = await capabilities_of(cluster)
         async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
-            yield Apps(cluster, settings, manifests, installation, who)
+            yield Apps(cluster, settings, manifests, installation, who, get_ready=manifests.get_ready)
 
 
 class Apps:
@@ -63,8 +66,12 @@ class Apps:
         manifests: ManifestGenerator,
         installation: Installation,
         who: str,
+        *,
+        get_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`get_ready` is done while a cluster is read, so that manifests are there sooner."""
         self.cluster = cluster
+        self._get_ready = get_ready
         self.installation = installation
         self._who = who
         #: who works, without the process: what records remember
@@ -113,6 +120,7 @@ class Apps:
             cache=self._settings.cache,
             archive=self.archive(),
             key=self.installation.key,
+            rest=_REST,
             automatic=False,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -128,11 +136,18 @@ class Apps:
         engine.events.subscribe(hear)
         async with plain_group() as group:
             running = group.create_task(engine.run(1, 1))
+            readying = group.create_task(self._got_ready())
             try:
                 await ready
                 yield Work(self, engine, draft, unit)
             finally:
+                readying.cancel()
                 running.cancel()
+
+    async def _got_ready(self) -> None:
+        if self._get_ready is not None:
+            with suppress(TrimtabError):  # whoever needs it meets the same trouble, and says so
+                await self._get_ready()
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""

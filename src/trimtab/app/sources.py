@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from trimtab.app.standby import on_standby
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
@@ -73,9 +74,9 @@ async def open_manifests(
     """Get ready to make manifests; `path` is where outside programs are looked for first."""
     async with (
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
-        Repositories(settings.repositories, path=path) as repositories,
+        on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
     ):
-        yield SourceManifests(renderer, repositories, Wishes(settings.repositories), capabilities)
+        yield SourceManifests(renderer, repositories.get, Wishes(settings.repositories), capabilities)
 
 
 class Wishes:
@@ -100,14 +101,18 @@ class SourceManifests:
     def __init__(
         self,
         renderer: Renderer,
-        repositories: Repositories,
+        reach: Callable[[], Awaitable[Repositories]],
         wishes: Wishes,
         capabilities: Capabilities,
     ) -> None:
         self._renderer = renderer
-        self._repositories = repositories
+        self._reach = reach
         self._wishes = wishes
         self._capabilities = capabilities
+
+    async def get_ready(self) -> None:
+        """Have a worker started that would otherwise be started for the first render."""
+        await self._renderer.keys(())
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
@@ -147,7 +152,7 @@ class SourceManifests:
     async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
-        return await self._repositories.fetch(wanted)
+        return await (await self._reach()).fetch(wanted)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""

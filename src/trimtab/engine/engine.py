@@ -17,6 +17,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
@@ -137,6 +138,7 @@ class Engine:
         tracking: Tracking | None = None,
         archive: RenderArchive | None = None,
         key: bytes | None = None,
+        rest: timedelta = timedelta(0),
         clock: Clock | None = None,
         automatic: bool = True,
     ) -> None:
@@ -144,9 +146,11 @@ class Engine:
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
         by the next process. Without one it is made up. With an `archive` one can go back to an entry of
-        history while the source is out of reach. Unless `automatic`, nothing begins that was not asked for,
-        whatever units say.
+        history while the source is out of reach. An engine for a moment lets its caches `rest`: for so long,
+        changes are heard of kinds alone that its units have objects of. Unless `automatic`, nothing begins
+        that was not asked for, whatever units say.
         """
+        self._rest = rest
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
@@ -583,6 +587,7 @@ class Engine:
             manager="trimtab",
             jq=self._jq,
             clock=self._clock,
+            rest=self._rest,
         )
         desk.cache.subscribe(partial(self._hear_change, entry.name))
         return desk

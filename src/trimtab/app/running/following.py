@@ -152,7 +152,12 @@ class FollowedManifests(SourceManifests):
         readers: Readers,
         capabilities: Callable[[str], Awaitable[Capabilities]],
     ) -> None:
-        super().__init__(renderer, repositories, wishes, Capabilities())
+
+        async def at_hand() -> Repositories:
+            return repositories
+
+        super().__init__(renderer, at_hand, wishes, Capabilities())
+        self._repositories = repositories
         self._readers = readers
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
