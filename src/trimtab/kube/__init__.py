@@ -10,10 +10,9 @@ Doers come from here; values and pure functions from their own modules: `cluster
 options), `objects`, `discovery`, `failures`.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-from typing import TYPE_CHECKING, Final
+from trimtab.doors import opened_when_asked
 
 if TYPE_CHECKING:
     from trimtab.kube.auth import Access, Impersonation, from_kubeconfig, from_tenant_kubeconfig, in_cluster
@@ -21,6 +20,17 @@ if TYPE_CHECKING:
     from trimtab.kube.http import HttpCluster, connect
     from trimtab.kube.leases import Lease
     from trimtab.kube.watch import follow
+else:
+    __getattr__ = opened_when_asked(
+        __name__,
+        {
+            "auth": ("Access", "Impersonation", "from_kubeconfig", "from_tenant_kubeconfig", "in_cluster"),
+            "cluster": ("Cluster",),
+            "http": ("HttpCluster", "connect"),
+            "leases": ("Lease",),
+            "watch": ("follow",),
+        },
+    )
 
 __all__ = [
     "Access",
@@ -34,25 +44,3 @@ __all__ = [
     "from_tenant_kubeconfig",
     "in_cluster",
 ]
-
-#: where each name is at home
-_HOMES: Final = {
-    "Access": "trimtab.kube.auth",
-    "Cluster": "trimtab.kube.cluster",
-    "HttpCluster": "trimtab.kube.http",
-    "Impersonation": "trimtab.kube.auth",
-    "Lease": "trimtab.kube.leases",
-    "connect": "trimtab.kube.http",
-    "follow": "trimtab.kube.watch",
-    "from_kubeconfig": "trimtab.kube.auth",
-    "from_tenant_kubeconfig": "trimtab.kube.auth",
-    "in_cluster": "trimtab.kube.auth",
-}
-
-if not TYPE_CHECKING:  # so that the imports above stay what the names are checked against
-
-    def __getattr__(name: str) -> object:
-        """A name of the door, loaded when it is first asked for: pure modules need none of it."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(_HOMES[name]), name)

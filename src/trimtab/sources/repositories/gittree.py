@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pygit2
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, Missing, SourceRefused, Unavailable
@@ -20,6 +19,9 @@ from trimtab.sources.repositories.largestore import LargeStore
 from trimtab.sources.repositories.pointers import ATTRIBUTE, LONGEST, Pointer, pointer_in
 from trimtab.sources.repositories.revisions import Revision
 from trimtab.sources.trees import Entry, EntryKind, Tree
+
+if TYPE_CHECKING:
+    import pygit2
 
 #: a file larger than this is no manifest; a small pack can hold a very large one
 LARGEST_FILE: Final = 32 * 1024 * 1024
@@ -105,7 +107,7 @@ class GitTree:
         found = self.entry(path)
         if found is None or found.kind not in {EntryKind.FILE, EntryKind.LINK}:
             raise Missing(self._subject(path), "there is no such file", "Mend the path")
-        content = self._object(found.id, pygit2.enums.ObjectType.BLOB, self._largest, path)
+        content = self._object(found.id, "BLOB", self._largest, path)
         pointer = pointer_in(content) if found.kind is EntryKind.FILE else None
         return content if pointer is None else self._pointed_at(pointer, path, content)
 
@@ -139,10 +141,11 @@ class GitTree:
             if entry.kind is EntryKind.FOLDER:
                 yield from self._marks_large_files(entry)
             elif entry.name == ".gitattributes" and entry.kind is EntryKind.FILE:
-                kind = pygit2.enums.ObjectType.BLOB
-                yield ATTRIBUTE in self._object(entry.id, kind, self._largest, entry.name)
+                yield ATTRIBUTE in self._object(entry.id, "BLOB", self._largest, entry.name)
 
     def _pointer(self, id_: str) -> Pointer | None:
+        import pygit2
+
         oid = pygit2.Oid(hex=id_)
         # A partial mirror lacks files; those that are wanted were brought before.
         if oid not in self._objects or self._objects.read_header(oid)[1] > LONGEST:
@@ -151,6 +154,8 @@ class GitTree:
 
     def missing(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The ids of files at and below these paths that a partial mirror does not hold."""
+        import pygit2
+
         entries = (entry for path in paths if (entry := self.entry(path)))
         found = {file.id for entry in entries for file in self._files(entry)}
         return tuple(sorted(id_ for id_ in found if pygit2.Oid(hex=id_) not in self._objects))
@@ -166,7 +171,7 @@ class GitTree:
         return f"{path or 'the root'} at {self._commit[:8]}"
 
     def _tree_of(self, commit: str) -> str:
-        text = self._object(commit, pygit2.enums.ObjectType.COMMIT, _LARGEST_FOLDER, "the commit")
+        text = self._object(commit, "COMMIT", _LARGEST_FOLDER, "the commit")
         first = re.match(rb"tree ([0-9a-f]{40})\n", text)
         if first is None:
             raise SourceRefused(f"commit {commit[:8]}", "names no tree", "Choose another commit")
@@ -176,7 +181,7 @@ class GitTree:
         """A folder's entries by name, read once."""
         known = self._folders.get(tree)
         if known is None:
-            text = self._object(tree, pygit2.enums.ObjectType.TREE, _LARGEST_FOLDER, "a folder")
+            text = self._object(tree, "TREE", _LARGEST_FOLDER, "a folder")
             known = self._folders[tree] = entries_in(text, subject=f"a folder at {self._commit[:8]}")
         return known
 
@@ -185,11 +190,13 @@ class GitTree:
             reason = f"has {size} bytes; at most {largest} are read"
             raise SourceRefused(self._subject(path), reason, "Take it out of the folder that is rendered")
 
-    def _object(self, id_: str, kind: pygit2.enums.ObjectType, largest: int, path: str) -> bytes:
+    def _object(self, id_: str, kind: str, largest: int, path: str) -> bytes:
+        import pygit2
+
         oid = pygit2.Oid(hex=id_)
         try:
             found, size = self._objects.read_header(oid)
-            if found != kind:
+            if found.name != kind:
                 raise SourceRefused(self._subject(path), f"is a {found.name.lower()}", "Choose a commit")
             self._check_size(size, largest, path)
             return self._objects.read(oid)[1]
@@ -287,4 +294,6 @@ def _opened(mirror: Path) -> pygit2.Odb:
     objects = mirror / "objects"
     if not objects.is_dir():
         raise ObjectMissing(f"mirror {mirror.name}", "is not there", "It is made with the next fetch")
+    import pygit2  # here, because renders of plain folders never need it
+
     return pygit2.Odb(str(objects))

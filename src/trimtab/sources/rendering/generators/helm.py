@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
-from trimtab.resources.yaml import dump, load
+from trimtab.resources.yaml import load
 from trimtab.sources.rendering import archives, remotes
 from trimtab.sources.rendering.cleaning import is_telling, secret_texts
 from trimtab.sources.rendering.copies import Copies, place_of
@@ -314,6 +314,8 @@ class _Chart:
 
     def _own_values(self) -> bytes | None:
         if self._options.values_object is not None:
+            from trimtab.resources.yaml import dump  # which few renders need
+
             return dump(dict(self._options.values_object)).encode()
         return self._options.values.encode() if self._options.values else None
 
