@@ -4,51 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
+from trimtab.app.goals import Goal
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.sources import open_manifests
 from trimtab.app.trees import Node, grown
-from trimtab.app.waiting import Goal, holds, stands
+from trimtab.app.waiting import until, until_gone
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold
-from trimtab.engine.events import (
-    ClusterLost,
-    ClusterReady,
-    ComparisonFailed,
-    Event,
-    OperationPlanned,
-    UnitEvent,
-    UnitRefreshed,
-)
+from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import (
-    AllTold,
-    Gone,
-    ManifestGenerator,
-    Pin,
-    Stored,
-    SyncUnit,
-    UnitHeld,
-    UnitMissing,
-    UnitNews,
-)
-from trimtab.errors import ClusterUnreachable, Conflict, Missing, Unavailable, UserError
+from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
+from trimtab.kube.cluster import Deletion
+from trimtab.kube.leases import LEASES
 from trimtab.resources.digests import digest
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.sources.rendering.specs import Capabilities
-from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+from trimtab.tasks import SystemClock, plain_group
 
 #: the cluster at hand, as records name it
 HERE: Final = "here"
@@ -76,6 +61,11 @@ async def capabilities_of(cluster: Cluster) -> Capabilities:
     return Capabilities(
         kube_version=version.git_version.removeprefix("v"), api_versions=tuple(sorted(served | kinds))
     )
+
+
+def lease_name(name: str) -> str:
+    """The Lease that says who works on the app of this name."""
+    return f"trimtab-app-{digest(name)}"
 
 
 class Apps:
@@ -116,6 +106,11 @@ class Apps:
         if found is None:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
+
+    async def until_gone(self, name: str, seconds: float) -> None:
+        """Return when there is no app of this name."""
+        if self.installation.recorded:
+            await until_gone(self.records(only=name), name, seconds)
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
@@ -162,12 +157,22 @@ class Apps:
             held(holding.holder)
         return await lease.hold(work)
 
+    async def drop_lease(self, name: str) -> None:
+        """Have the lease of an app that is no more go, too, unless somebody has taken it since."""
+        lease = self.lease_of(name)
+        with suppress(TrimtabError):
+            holding = await lease.holding()
+            if holding is not None and not holding.holder:
+                how = Deletion(resource_version=holding.resource_version)
+                space = self.installation.namespace
+                await self.cluster.delete(LEASES, lease_name(name), namespace=space, how=how)
+
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
         return Lease(
             self.cluster,
             namespace=self.installation.namespace,
-            name=f"trimtab-app-{digest(name)}",
+            name=lease_name(name),
             me=self._who,
             clock=SystemClock(),
         )
@@ -190,10 +195,6 @@ class Apps:
 
 class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
-
-
-class NotWell(Unavailable):
-    """An app has not become in time what it was waited for to be."""
 
 
 def _silent(_unit: SyncUnit) -> None:
@@ -220,7 +221,7 @@ class Work:
 
     async def differing(self) -> Differing:
         """What of the app is not as its source wants it; nothing is written."""
-        seen = await self.engine.compare(self.name)
+        seen = await self.engine.preview(self.name)
         stand_ins = StandIns(self._apps.installation.key)
         return differing(seen.rows, seen.findings, stand_ins)
 
@@ -260,10 +261,7 @@ class Work:
         recorded before anything is done, so that nobody undoes it.
         """
         self.check_hold(operation)
-        if plan.held and not consent:
-            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
-            remedy = "If they are meant, add --confirm-deletions"
-            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+        self._check_consent(plan, consent=consent)
         await self._apps.record_installation()
 
         async def carry_out() -> OperationState:
@@ -275,6 +273,52 @@ class Work:
 
         with self._agreeing(consent=consent):
             return await self._alone(carry_out, held)
+
+    def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
+        if plan.held and not consent:
+            reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
+            remedy = "If they are meant, add --confirm-deletions"
+            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+
+    async def delete(
+        self,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        seconds: float,
+        held: Callable[[str], None],
+        told: Callable[[str], None],
+    ) -> None:
+        """Do what the plan of a deletion says, wait until all of that is gone, then forget the app.
+
+        What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again.
+        """
+        self.check_hold(DELETION)
+        self._check_consent(plan, consent=consent)
+
+        async def carry_out() -> OperationState:
+            await self._draft.publish(self._records)
+            state = await self.engine.sync(self.name, replace(DELETION, plan_digest=plan.digest))
+            if state.phase is OperationPhase.SUCCEEDED:
+                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
+                await self._forget()
+            return state
+
+        with self._agreeing(consent=consent):
+            await self._alone(carry_out, held)
+        await self._apps.drop_lease(self.name)
+
+    async def abandon(self, *, held: Callable[[str], None]) -> None:
+        """Forget the app; its objects stay as they are, marks included."""
+        self.check_hold(DELETION)
+        await self._apps.alone(self.name, self._forget, held)
+        await self._apps.drop_lease(self.name)
+
+    async def _forget(self) -> None:
+        """Forget the app: the record goes last, so that whatever is left can be found again."""
+        self._draft.redraft(self._asked)
+        await self._apps.archive().drop(self.name, ())
+        await self._records.delete(self.name)
 
     @contextmanager
     def _agreeing(self, *, consent: bool) -> Iterator[None]:
@@ -293,6 +337,9 @@ class Work:
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
         self.check_hold(self.unfinished or Operation())
+        if self.unfinished is not None and self.unfinished.delete:
+            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
+            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
 
         async def go_on() -> OperationState:
             await self._draft.resume(self._records)
@@ -345,57 +392,4 @@ class Work:
         self, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None] = _silent
     ) -> SyncUnit:
         """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
-        looked = asyncio.Event()
-
-        def hear(_app: str, event: UnitEvent) -> None:
-            if isinstance(event, UnitRefreshed | ComparisonFailed):
-                looked.set()
-
-        # The engine looks by itself whenever something of the app changes.
-        silence = self.engine.on_unit_event(hear)
-        unit = await self.look()
-        told(unit)
-        try:
-            async with time_limit(
-                timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
-            ):
-                while not holds(unit, goals):
-                    await looked.wait()
-                    looked.clear()
-                    unit = self.engine.unit(self.name)
-                    told(unit)
-        except DeadlinePassed as error:
-            raise NotWell(f"app {self.name}", f"it is {stands(unit)}, after {seconds:g} s") from error
-        finally:
-            silence()
-        return unit
-
-
-async def until_gone(apps: Apps, name: str, seconds: float) -> None:
-    """Return when no app of this name is recorded."""
-    there, gone = False, asyncio.Event()
-
-    def hear(news: UnitNews) -> None:
-        nonlocal there
-        match news:
-            case Stored(unit=unit) if unit.id == name:
-                there = True
-            case Gone(id=unit_id) if unit_id == name:
-                gone.set()
-            case AllTold() if not there:
-                gone.set()
-            case _:
-                return
-
-    if not apps.installation.recorded:
-        return
-    try:
-        async with (
-            time_limit(timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {name}"),
-            plain_group() as group,
-        ):
-            following = group.create_task(apps.records().follow(hear))
-            await gone.wait()
-            following.cancel()
-    except DeadlinePassed as error:
-        raise NotWell(f"app {name}", f"it is still recorded, after {seconds:g} s") from error
+        return await until(self.engine, self.name, goals, seconds, told)

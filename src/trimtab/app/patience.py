@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from trimtab.app.apps import NotWell, Work
+from trimtab.app.apps import Work
+from trimtab.app.waiting import NotWell
 from trimtab.engine.events import OperationWaits, StepDone, UnitEvent
 
 

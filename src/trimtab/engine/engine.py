@@ -28,7 +28,7 @@ from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
-from trimtab.engine.control.looking import Looker, Sight
+from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring
@@ -112,6 +112,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     #: what is the matter with single objects of its source
     findings: tuple[Finding, ...]
+    #: the digest of what it was compared with
+    rendered: str
     plan: SyncPlan
 
 
@@ -169,7 +171,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        looker = self._looker = Looker(manifests, settings.kept_objects, self._archive)
+        looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
@@ -360,12 +362,7 @@ class Engine:
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
         sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return Preview(rows=sight.rows, findings=sight.findings, plan=plan)
-
-    async def compare(self, unit_id: str) -> Sight:
-        """What a unit's source wants now beside what is live, object by object; nothing is recorded."""
-        unit = self.unit(unit_id)
-        return await self._looker.look_at(unit, self._desk(unit), None, "")
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
 
     def tree(self, unit_id: str) -> tuple[Branch, ...]:
         """The live objects of a unit, as it was last looked at, and all that they own, parents first."""

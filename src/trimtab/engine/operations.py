@@ -137,6 +137,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     entry: int = 0
     #: delete what Git no longer asks for
     prune: bool = False
+    #: delete all of the unit; its source is not asked
+    delete: bool = False
     #: ask the server what it would do, and change nothing
     dry_run: bool = False
     strategy: Strategy = Strategy.HOOK

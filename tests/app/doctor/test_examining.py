@@ -26,6 +26,7 @@ from trimtab.engine.stores.records import SECRETS
 from trimtab.errors import Missing
 from trimtab.kube import Access, Cluster, from_kubeconfig
 from trimtab.kube.cluster import PatchType
+from trimtab.resources.labels import RECORD_LABEL
 from trimtab.settings import AppsSettings, ClusterSettings, ProgramsSettings, RenderingSettings, Settings
 from trimtab.tasks import Clock, ManualClock, SystemClock
 
@@ -151,7 +152,7 @@ async def test_records_that_cannot_be_read_are_named(cluster: MemoryCluster, tmp
         each.metadata.name
         async for page in cluster.list(SECRETS, namespace="default")
         for each in page.objects
-        if each.metadata.name != NAME
+        if (each.metadata.labels or {}).get(RECORD_LABEL) == "head"
     ]
     damaged = base64.b64encode(b"damaged").decode()
     held = (await cluster.get(SECRETS, heads[0], namespace="default")).manifest()["data"]

@@ -23,7 +23,7 @@ from trimtab.engine.units import Destination, ManifestGenerator, SyncUnit
 from trimtab.errors import TrimtabError
 from trimtab.kube import follow
 from trimtab.kube.cluster import Cluster, PatchType, Write
-from trimtab.kube.picture import Upserted
+from trimtab.kube.picture import Complete, Removed, Upserted
 from trimtab.settings import AppsSettings, Settings
 from trimtab.tasks import SystemClock
 
@@ -110,6 +110,22 @@ class Stage:
                 if isinstance(news, Upserted) and holds(manifest := news.object.manifest()):
                     return manifest
         raise AssertionError(f"no {kind} ever did")
+
+    async def until_gone(self, kind: str, name: str) -> None:
+        """Return when there is no such object."""
+        resource = await self.resource(kind)
+        followed = follow(self.cluster, resource, namespace=self.namespace)
+        there: set[str] = set()
+        async with asyncio.timeout(LIMIT), aclosing(followed) as told:
+            async for news in told:
+                if isinstance(news, Upserted):
+                    there.add(news.object.metadata.name)
+                elif isinstance(news, Removed):
+                    there.discard(news.name)
+                elif not isinstance(news, Complete):
+                    continue
+                if name not in there and not isinstance(news, Upserted):
+                    return
 
     async def resource(self, kind: str) -> Any:
         served = (await self.cluster.discover()).resources

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
 from tests.engine.stage import config_map, deployment, job
+from trimtab.engine.units import Automated, Policy
 
 
 @pytest.fixture
@@ -178,6 +180,50 @@ async def test_an_object_that_a_finalizer_keeps_is_named_with_it(stage: Stage) -
     assert answer.sentence == (
         "ConfigMap default/settings is being deleted, and is kept by finalizer example.com/guard."
     )
+
+
+async def test_a_namespace_that_does_not_go_is_explained_by_what_keeps_it(stage: Stage) -> None:
+    kept = config_map("settings")
+    kept["metadata"]["finalizers"] = ["example.com/guard"]
+    await stage.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "doomed"}})
+    doomed = Stage(stage.cluster, stage.apps, stage.sources, "doomed")
+    await doomed.sync(kept, deployment("web", replicas=1))
+    await stage.cluster.delete(await stage.resource("Namespace"), "doomed")
+    await doomed.until("ConfigMap", lambda found: found["metadata"].get("deletionTimestamp"))
+    await doomed.until_gone("Deployment", "web")
+    answer = await doomed.why()
+    assert causes(answer)[:2] == ["finalizer-stuck", "finalizer-stuck"]
+    assert answer.sentence.startswith("ConfigMap doomed/settings is being deleted")
+    assert (
+        answer.chains[1].sentence == "Namespace doomed is being deleted, and is kept by finalizer kubernetes."
+    )
+
+
+async def test_a_job_whose_pod_failed_is_explained_by_the_pod(stage: Stage) -> None:
+    patient = job("import", simulate="fail")
+    patient["spec"]["backoffLimit"] = 5
+    await stage.sync(patient)
+    await stage.until("Pod", lambda pod: pod.get("status", {}).get("phase") == "Failed")
+    answer = await stage.why()
+    assert causes(answer) == ["pod-failed"]
+    assert answer.sentence.endswith("failed: container main ended with exit code 1.")
+
+
+async def test_an_app_that_should_sync_by_itself_says_why_it_does_not(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    unit = await stage.unit()
+    await stage.apps.records().update(replace(unit, policy=Policy(automated=Automated())))
+    await stage.patch("ConfigMap", "settings", {"data": {"value": "meddled"}})
+    drifted = await stage.why()
+    assert causes(drifted) == ["field-owner", "auto-sync"]
+    assert (
+        drifted.chains[1]
+        .links[-1]
+        .evidence.endswith("synced to " + unit.status.revision + " already, and self-heal is off")
+    )
+    stage.declare(config_map("settings", "2"))
+    assert "no runner has done so yet" in (await stage.why()).chains[1].sentence
+    assert (await stage.unit()).operation is None  # whoever looks sets nothing off
 
 
 async def test_a_kind_that_the_cluster_does_not_serve_is_named(stage: Stage) -> None:

@@ -85,7 +85,7 @@ def test_manifests_of_any_shape_are_read() -> None:
 def test_every_cause_has_a_meaning_and_weak_ones_come_after_what_they_pass_on() -> None:
     assert all(cause.meaning for cause in CAUSES)
     weak = [cause.name for cause in CAUSES if cause.weak]
-    assert weak == ["wave-waits", "not-synced", "sync-failed", "unwell"]
+    assert weak == ["pod-failed", "wave-waits", "not-synced", "sync-failed", "unwell"]
 
 
 LINKS = (

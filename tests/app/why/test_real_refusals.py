@@ -147,6 +147,25 @@ async def test_a_missing_right_to_write_is_named_with_verb_and_kind(
     assert answer.chains[0].remedy == f"Ask for a role with the verb patch on configmaps {where}"
 
 
+async def test_a_missing_right_to_read_a_secret_of_an_app_is_named(
+    control_plane: ControlPlane, namespace: str, stage: Stage
+) -> None:
+    """Records are kept elsewhere than the app, whose Secrets this person may not read."""
+    elsewhere = f"{namespace}-app"
+    control_plane.add_namespace(elsewhere)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": elsewhere}}
+    await stage.sync({**secret, "stringData": {"token": "hunter2"}})
+    kept = {"apiGroups": ["", "coordination.k8s.io"], "resources": ["secrets", "leases"], "verbs": ["*"]}
+    grant(control_plane, namespace, kept)
+    async with stage_for(control_plane, "nobody", namespace) as lacking:
+        lacking.declare({**secret, "stringData": {"token": "hunter3"}})
+        answer = await lacking.why()
+    control_plane.call("DELETE", f"/api/v1/namespaces/{elsewhere}")
+    assert answer.chains[0].cause == "no-rights"
+    assert answer.sentence == f"User nobody may not get secrets in the namespace {elsewhere}."
+    assert "hunter" not in str(answer)
+
+
 async def test_a_missing_right_to_read_the_records_is_an_answer(
     control_plane: ControlPlane, namespace: str
 ) -> None:

@@ -40,6 +40,11 @@ class Check(Struct, frozen=True, kw_only=True):
     what: str
     remedy: str = ""
 
+    @property
+    def words(self) -> str:
+        """What was found, and what to do, in one line."""
+        return f"{self.name}: {self.what}{f'. {self.remedy}' if self.remedy else ''}"
+
 
 def ok(name: str, what: str) -> Check:
     """All is well with it."""

@@ -27,6 +27,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kube import Access, Cluster, HttpCluster, connect
 from trimtab.kube.cluster import Question
 from trimtab.kube.discovery import Resource
+from trimtab.kube.failures import NotFound
 from trimtab.kube.leases import LEASES
 from trimtab.programs import find, walls
 from trimtab.programs.pins import KNOWN, Version
@@ -53,7 +54,7 @@ USUAL: Final = (
     _kind("networking.k8s.io", "Ingress", "ingresses"),
 )
 _SYNCING: Final = ("get", "list", "watch", "create", "patch", "delete")
-_RECORDING: Final = ("get", "list", "watch", "create", "update", "delete")
+_RECORDING: Final = ("get", "list", "create", "update", "delete")
 _LEASING: Final = ("get", "create", "update")
 
 
@@ -85,16 +86,18 @@ async def _cluster_checks(
     yield checks.ok("access", f"the context leads to {access.server}")
     async with connect(access, settings.cluster) as cluster:
         try:
-            version = await cluster.version()
+            version, ahead = await cluster.version(), await _ahead(cluster, clock)
             discovery = await cluster.discover()
         except TrimtabError as error:
             yield checks.wrong("server", error)
             return
         yield checks.ok("server", f"{access.server} answers")
         yield checks.version_check(version)
-        yield checks.clock_check(await _ahead(cluster, clock))
+        yield checks.clock_check(ahead)
         yield checks.apis_check(discovery.failed)
-        yield await _rights("rights to record", cluster, _to_record(settings.apps.namespace), needed=True)
+        records = settings.apps.namespace
+        to_record = _to_record(records, is_there=await _is_there(cluster, records))
+        yield await _rights("rights to record", cluster, to_record, needed=True)
         yield await _rights("rights to sync", cluster, _to_sync(namespace), needed=bool(namespace))
         yield await _records(cluster, settings, clock)
 
@@ -107,10 +110,22 @@ async def _ahead(cluster: HttpCluster, clock: Clock) -> timedelta | None:
     return None if told is None else told + timedelta(milliseconds=500) - middle
 
 
-def _to_record(namespace: str) -> tuple[Question, ...]:
-    """The rights that keeping records needs."""
+async def _is_there(cluster: Cluster, namespace: str) -> bool:
+    try:
+        await cluster.get(NAMESPACES, namespace)
+    except NotFound:
+        return False
+    except TrimtabError:
+        return True  # what may not be read is told with the rights
+    return True
+
+
+def _to_record(namespace: str, *, is_there: bool) -> tuple[Question, ...]:
+    """The rights that keeping records needs; whoever comes first makes their namespace."""
+    made = () if is_there else (Question(verb="create", resource=NAMESPACES),)
     return (
         Question(verb="get", resource=NAMESPACES, name=namespace),
+        *made,
         *(Question(verb=verb, resource=SECRETS, namespace=namespace) for verb in _RECORDING),
         *(Question(verb=verb, resource=LEASES, namespace=namespace) for verb in _LEASING),
     )

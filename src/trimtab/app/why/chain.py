@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.why.causes import CAUSES, Cause
 from trimtab.app.why.facts import Facts, Finding
-from trimtab.engine.operations import StepPhase
+from trimtab.engine.operations import OperationState, StepPhase
 from trimtab.resources.keys import ResourceKey
+
+#: so many chains of one cause are told; a thousand would say no more
+_MOST_TOLD: Final = 3
 
 
 class Link(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,14 +116,18 @@ def _concerns(facts: Facts, key: ResourceKey | None) -> bool:
 
 
 def _chains(facts: Facts, found: Iterable[_Found]) -> Iterator[Chain]:
-    """One chain per cause and root; what else suffers from the same is counted."""
+    """One chain per cause and root, a few of each cause; what else suffers from the same is counted."""
     chains: dict[tuple[str, ResourceKey | str], Chain] = {}
+    places: dict[str, list[tuple[str, ResourceKey | str]]] = {}
     for each in found:
-        key = each.finding.key
-        place = each.cause.name, facts.root_of(key) if key is not None else each.finding.what
-        if place in chains:
-            chains[place] = replace(chains[place], more=chains[place].more + 1)
+        key, cause = each.finding.key, each.cause.name
+        place = cause, facts.root_of(key) if key is not None else each.finding.what
+        told = places.setdefault(cause, [])
+        if place in chains or len(told) >= _MOST_TOLD:
+            same = place if place in chains else told[-1]
+            chains[same] = replace(chains[same], more=chains[same].more + 1)
         else:
+            told.append(place)
             chains[place] = _chain(facts, each)
     yield from chains.values()
 
@@ -161,9 +169,19 @@ def _operation(facts: Facts, root: ResourceKey) -> Iterator[Link]:
     if root not in touched:
         return
     by = f" (by {state.operation.asked_by})" if state.operation.asked_by else ""
-    words = f"is {state.message}" if facts.is_unfinished else f"{state.phase.value.lower()}: {state.message}"
     since = state.waiting_since if facts.is_unfinished else state.finished_at
-    yield Link(object=f"its sync to {state.revision or 'the newest revision'}{by}", what=words, since=since)
+    name = f"its sync to {state.revision or 'the newest revision'}{by}"
+    words = _progress(state, is_unfinished=facts.is_unfinished)
+    works = f"{facts.holder} carries it on" if facts.holder and facts.is_unfinished else ""
+    yield Link(object=name, what=words, since=since, evidence=works)
+
+
+def _progress(state: OperationState, *, is_unfinished: bool) -> str:
+    if not is_unfinished:
+        return f"{state.phase.value.lower()}: {state.message}"
+    if state.retry_at is not None:
+        return f"failed, and is tried again: {state.message}"
+    return f"is {state.message}" if state.waiting_since is not None else "is under way"
 
 
 def _healthily(status: str, message: str) -> str:

@@ -81,8 +81,9 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether an operation was begun and has not come to its end."""
-        return self.state is not None and not self.state.phase.final
+        """Whether an operation was asked for and has not come to its end."""
+        is_asked = self.unit is not None and self.unit.operation is not None
+        return is_asked or (self.state is not None and not self.state.phase.final)
 
     @property
     def has_failed(self) -> bool:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from trimtab.app.why.facts import Said, Seen
 from trimtab.engine.health import health_of
 from trimtab.errors import TrimtabError
-from trimtab.kube.cluster import Cluster
+from trimtab.kube.cluster import EVERYTHING, Cluster, Selection
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.failures import Forbidden, NotFound
 from trimtab.kube.objects import KubeObject
@@ -41,6 +41,8 @@ KINDS: Final = (
     _resource("batch", "CronJob", "cronjobs"),
 )
 EVENTS: Final = _resource("", "Event", "events")
+#: what went well is no evidence, and there is much of it
+_WARNINGS: Final = Selection(fields="type=Warning")
 #: so many roots are looked into: what is wrong with more of them is most likely the same
 _MOST_ROOTS: Final = 20
 
@@ -58,7 +60,9 @@ async def read_family(cluster: Cluster, roots: tuple[ResourceKey, ...]) -> Famil
     if not roots:
         return Family()
     reading = _Reading(cluster, await cluster.discover())
-    found = [each for key in roots[:_MOST_ROOTS] if (each := await reading.one(key)) is not None]
+    async with plain_group() as group:
+        tasks = [group.create_task(reading.one(key)) for key in roots[:_MOST_ROOTS]]
+    found = [each for task in tasks if (each := task.result()) is not None]
     spaces = dict.fromkeys(each.metadata.namespace for each in found if each.metadata.namespace)
     async with plain_group() as group:
         for space in spaces:
@@ -90,9 +94,10 @@ class _Reading:
             return None
 
     async def all(self, resource: Resource, namespace: str) -> None:
-        into = self.events if resource is EVENTS else self.found
+        is_event = resource is EVENTS
+        into, select = (self.events, _WARNINGS) if is_event else (self.found, EVERYTHING)
         try:
-            async for page in self._cluster.list(resource, namespace=namespace):
+            async for page in self._cluster.list(resource, namespace=namespace, select=select):
                 into.extend(page.objects)
         except NotFound:
             return

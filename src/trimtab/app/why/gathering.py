@@ -104,7 +104,7 @@ def _compared(facts: Facts, unit: SyncUnit, preview: Preview) -> Facts:
         preview.rows,
         preview.findings,
         revision=plan.revision,
-        rendered=unit.status.rendered,
+        rendered=preview.rendered,
         declared=unit.status.declared,
         now=facts.now,
     )
@@ -113,6 +113,7 @@ def _compared(facts: Facts, unit: SyncUnit, preview: Preview) -> Facts:
         unit=replace(unit, status=status),
         standing=f"is {status.verdict.value} and {status.health.status.value} at {status.revision}",
         is_synced=status.verdict is Verdict.SYNCED,
+        health=status.health,
         rows=preview.rows,
         findings=preview.findings,
         plan=plan,

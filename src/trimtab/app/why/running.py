@@ -26,6 +26,8 @@ _IMAGE: Final = frozenset(
     }
 )
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+#: what kubelets say of pods that they cannot start
+_NOT_STARTED: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady")
 _FOREGROUND: Final = "foregroundDeletion"
 
 
@@ -84,6 +86,8 @@ class Status(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a kubelet and the scheduler say of a pod."""
 
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[Container, ...] = ()
     init_container_statuses: tuple[Container, ...] = ()
@@ -169,6 +173,20 @@ def bad_container(facts: Facts) -> Iterator[Finding]:
                 )
 
 
+def cannot_start(facts: Facts) -> Iterator[Finding]:
+    """A pod has its node, and what it needs there cannot be had: a volume, a network, a sandbox."""
+    for pod in pods(facts):
+        said = next(facts.said_of(pod.seen, *_NOT_STARTED), None)
+        if pod.status.phase == "Pending" and said is not None:
+            yield about_object(
+                pod.seen.key,
+                "cannot be started on its node",
+                evidence=_joined(said.reason, said.message),
+                remedy="Declare the volume, ConfigMap or Secret that it names, or look at the node",
+                since=said.first,
+            )
+
+
 def crash_loop(facts: Facts) -> Iterator[Finding]:
     """A container ends as soon as it has started, over and over."""
     for pod in pods(facts):
@@ -203,6 +221,23 @@ def _ending(ended: Ended | None) -> str:
         return "ended"
     reason = f" ({ended.reason})" if ended.reason not in {"", "Error"} else ""
     return f"ended with exit code {ended.exit_code}{reason}"
+
+
+def pod_failed(facts: Facts) -> Iterator[Finding]:
+    """A pod has ended badly: its program, or because it was evicted or took too long."""
+    for pod in pods(facts):
+        if pod.status.phase != "Failed":
+            continue
+        how = "; ".join(ended_badly(pod.seen))
+        what = f"failed: {how or pod.status.reason or 'it does not say why'}"
+        key = pod.seen.key
+        yield about_object(
+            key,
+            what,
+            evidence=_joined(pod.status.reason, pod.status.message),
+            remedy=f"Read why: kubectl logs -n {key.namespace} {key.name}",
+            since=pod.unready_since,
+        )
 
 
 def unschedulable(facts: Facts) -> Iterator[Finding]:

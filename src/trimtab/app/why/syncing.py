@@ -13,6 +13,8 @@ from trimtab.app.why.reaching import no_right
 from trimtab.app.why.running import ended_badly
 from trimtab.app.why.words import NoRight, NoRoom, NotAdmitted, OtherIdentity, meaning_of
 from trimtab.engine.compare.tracking import OUR_MANAGER
+from trimtab.engine.control.policy import Later, Leave, Refuse, Start, auto_sync
+from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.rows import Difference, Verdict
 from trimtab.engine.sync.judging import tells_of_a_move
@@ -30,16 +32,21 @@ class Words(Struct, frozen=True, kw_only=True):
     key: ResourceKey
     text: str
     since: datetime | None = None
+    #: what could not be done with it
+    what: str = "could not be written"
 
 
 def refusals(facts: Facts) -> Iterator[Words]:
     """Everything that was refused: to us in the last sync or when comparing, and to controllers."""
     for result in failed_results(facts):
-        if not result.hook or result.status is StepStatus.SYNC_FAILED:
+        # What was written and became degraded was not refused: its own family says what is wrong with it.
+        if result.status is StepStatus.SYNC_FAILED:
             yield Words(key=result.key, text=result.message, since=result.at)
     for row in facts.rows:
-        if row.refusal or row.problem:
-            yield Words(key=row.key, text=row.refusal or row.problem)
+        if row.refusal:
+            yield Words(key=row.key, text=row.refusal)
+        elif row.problem:
+            yield Words(key=row.key, text=row.problem, what="could not be compared with its source")
     for seen in facts.family.values():
         for said in facts.said_of(seen, *_FAILED_TO_MAKE):
             if _is_still_short(facts, seen.key):
@@ -104,7 +111,7 @@ def admission(facts: Facts) -> Iterator[Finding]:
 
 
 def moved(facts: Facts) -> Iterator[Finding]:
-    """What a plan was agreed to on had changed before it was carried out."""
+    """What was there when a plan was agreed to had changed before it was carried out."""
     state, remedy = facts.state, "Plan and sync anew: what is there now is taken into account"
     for result in failed_results(facts):
         if tells_of_a_move(result.message) or isinstance(meaning_of(result.message), OtherIdentity):
@@ -125,9 +132,17 @@ def refused(facts: Facts) -> Iterator[Finding]:
             continue
         if facts.root_of(words.key) != words.key:
             continue
-        remedy = "Correct it in its source"
-        what = "could not be written"
-        yield about_object(words.key, what, evidence=words.text, remedy=remedy, since=words.since)
+        remedy = "See what the server says, and correct the object in its source"
+        yield about_object(words.key, words.what, evidence=words.text, remedy=remedy, since=words.since)
+
+
+def unplannable(facts: Facts) -> Iterator[Finding]:
+    """An object cannot even be planned: what it asks for contradicts itself, or its namespace is going."""
+    known = {row.key for row in facts.rows if row.claimed_by is not None or row.problem}
+    for each in facts.plan.refused if facts.plan is not None else ():
+        if each.key not in known:
+            what = "cannot be synced"
+            yield about_object(each.key, what, evidence=each.reason, remedy=each.remedy)
 
 
 def foreign_owner(facts: Facts) -> Iterator[Finding]:
@@ -157,14 +172,20 @@ def prune_held(facts: Facts) -> Iterator[Finding]:
 
 
 def not_pruned(facts: Facts) -> Iterator[Finding]:
-    """Objects that the source no longer declares are still there, because pruning was not asked for."""
+    """What the source no longer declares is still there: pruning was not asked for, or is not wanted."""
     if facts.plan is None or facts.unit is None or facts.plan.held:
         return
-    left = [step.key for step in facts.plan.steps if isinstance(step, Prune)]
+    extra = [step for step in facts.plan.steps if isinstance(step, Prune)]
+    left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
     if left:
         what = f"still has {_counted(len(left), 'object')} that the source no longer declares"
         remedy = f"Delete them: trimtab sync {facts.unit.id} --prune"
-        yield _about_app(facts, what, evidence=_named(left), remedy=remedy)
+        yield _about_app(facts, what, evidence=_named([step.key for step in left]), remedy=remedy)
+    if kept:
+        what = f"keeps {_counted(len(kept), 'object')} that the source no longer declares"
+        reasons = ", ".join(dict.fromkeys(step.skip for step in kept))
+        evidence = f"{_named([step.key for step in kept])}: {reasons}"
+        yield _about_app(facts, what, evidence=evidence, remedy="Delete them by hand if they are not meant")
 
 
 def hook_failed(facts: Facts) -> Iterator[Finding]:
@@ -186,23 +207,31 @@ def _endings(facts: Facts, root: ResourceKey) -> Iterator[str]:
 
 def interrupted(facts: Facts) -> Iterator[Finding]:
     """A sync was begun, and nobody carries it on."""
-    if facts.unit is None or not facts.is_unfinished or facts.state is None or facts.holder:
+    if facts.unit is None or not facts.is_unfinished or facts.holder:
         return
+    state = facts.state
+    message = state.message if state is not None else ""
     yield _about_app(
         facts,
         "has a sync that was begun and that nobody carries on",
-        evidence=facts.state.message or "its record says that it is under way, and nobody holds its lease",
+        evidence=message or "its record says that it is under way, and nobody holds its lease",
         remedy=f"Finish it: trimtab sync {facts.unit.id}",
-        since=facts.state.started_at,
+        since=state.started_at if state is not None else None,
     )
 
 
 def wave_waits(facts: Facts) -> Iterator[Finding]:
     """The sync waits for an object to become healthy, for a hook to end, or for something to be gone."""
     state = facts.state
-    if state is None or not facts.is_unfinished:
+    if not facts.is_unfinished:
         return
-    running = [each for each in state.results if each.phase is StepPhase.RUNNING and each.status is not None]
+    results = state.results if state is not None else ()
+    running = [each for each in results if each.phase is StepPhase.RUNNING and each.status is not None]
+    if state is None or not running:
+        words = state.message if state is not None else "it has not begun yet"
+        since = state.waiting_since or state.started_at if state is not None else None
+        yield _about_app(facts, "is being synced", evidence=words, since=since)
+        return
     for result in running:
         awaited = "to end" if result.hook else "to become healthy"
         what = f"is what the {result.sync_phase.value} phase waits for {awaited}"
@@ -234,6 +263,25 @@ def _is_foreign(each: Difference) -> bool:
     return any(manager.strip() not in {"", OUR_MANAGER} for manager in each.manager.split(","))
 
 
+def auto_sync_waits(facts: Facts) -> Iterator[Finding]:
+    """The app would sync by itself, and does not: it waits, it was refused, or no runner keeps it."""
+    unit = facts.unit
+    if unit is None or unit.policy.automated is None or facts.is_synced or facts.trouble is not None:
+        return
+    if facts.is_unfinished:
+        return
+    remedy = f"Sync it by hand: trimtab sync {unit.id}"
+    match auto_sync(unit, facts.now):
+        case Later(at=at, reason=reason):
+            what = f"is synced by itself again at {at:%H:%M:%S} UTC"
+            yield _about_app(facts, what, evidence=reason, remedy=f"Wait. {remedy}")
+        case Refuse(message=reason) | Leave(reason=reason):
+            yield _about_app(facts, "is not synced by itself", evidence=reason, remedy=remedy)
+        case Start(reason=reason):
+            what = "is to be synced by itself, and no runner has done so yet"
+            yield _about_app(facts, what, evidence=reason, remedy=f"See that a runner runs. {remedy}")
+
+
 def not_synced(facts: Facts) -> Iterator[Finding]:
     """The source wants something else than what is there, and nothing keeps it from being synced."""
     if facts.unit is None or facts.has_failed or facts.is_unfinished:
@@ -254,6 +302,14 @@ def sync_failed(facts: Facts) -> Iterator[Finding]:
     if state is not None and facts.has_failed and not facts.is_synced:
         what = "was not synced: its last sync failed"
         yield _about_app(facts, what, evidence=state.message, since=state.finished_at)
+
+
+def unexplained(facts: Facts) -> Iterator[Finding]:
+    """The app is not as it should be, and nothing that could be read says why."""
+    is_well = facts.is_synced and facts.health.status is HealthStatus.HEALTHY
+    if facts.unit is not None and facts.asked is None and not is_well:
+        remedy = "See the objects that are not well with: trimtab status " + facts.unit.id
+        yield _about_app(facts, facts.standing or "is not well", evidence=facts.health.message, remedy=remedy)
 
 
 def _about_app(

@@ -7,7 +7,7 @@ anything, and a render that came out the same is not read again. A generator tha
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,8 +16,11 @@ from trimtab.engine.cache.catalog import Catalog
 from trimtab.engine.compare.matching import Finding, Wanted, desired_from
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Row
 from trimtab.engine.units import Destination, Generated, ManifestGenerator, Pin, RenderArchive, SyncUnit
+
+_NOTHING: Final = Generated(manifests=(), revision="", digest="nothing")
 
 
 class Sight(Struct, frozen=True, kw_only=True):
@@ -83,26 +86,24 @@ class Looker:
             self._keep(unit.id, kept)
         return await self._compared(unit, desk, kept)
 
-    async def look_at(
-        self,
-        unit: SyncUnit,
-        desk: Desk,
-        source: Any,
-        revision: str,
-        *,
-        entry: int = 0,
-        as_tried: bool = False,
-    ) -> Sight:
-        """Look at a unit as some other revision, source or entry wants it, without remembering that.
-
-        What is to be ended is looked at as it was tried: that must not need the source again.
-        """
-        asked = unit if source is None else replace(unit, source=source)
-        tried = unit.status.attempted.rendered if as_tried and unit.status.attempted else ""
-        found = await self._kept_render(unit, tried) or await self._archived(unit, entry)
+    async def look_at(self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str) -> Sight:
+        """Look at a unit as an operation wants it, at a revision, without remembering that."""
+        asked = unit if operation.source is None else replace(unit, source=operation.source)
+        found = await self._known_beforehand(unit, operation)
         generated = found or await self._manifests.generate(asked, revision)
         kept = self._read(asked, desk, generated, self._kept.get(unit.id))
         return replace(await self._compared(asked, desk, kept), generated=generated)
+
+    async def _known_beforehand(self, unit: SyncUnit, operation: Operation) -> Generated | None:
+        """What an operation wants, where that is known without the source.
+
+        What is to be ended is looked at as it was tried: that must not need the source again.
+        """
+        if operation.delete:
+            return _NOTHING
+        is_ending = unit.operation is not None and bool(unit.operation.ended_by)
+        tried = unit.status.attempted.rendered if is_ending and unit.status.attempted else ""
+        return await self._kept_render(unit, tried) or await self._archived(unit, operation.entry)
 
     async def _generated_for(self, unit: SyncUnit, level: Refresh) -> Generated:
         """What is wanted of a unit now: what it is pinned to, or what its source says."""

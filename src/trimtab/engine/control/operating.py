@@ -201,7 +201,7 @@ class Operator:
         """Remember what is tried, before it is; what is only tried out does not count."""
         now = self._clock.now()
         self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
-        if plan.dry_run:
+        if plan.dry_run or (unit.operation is not None and unit.operation.delete):
             return
         source = unit.operation.source if unit.operation else None
         attempt = Attempt(

@@ -72,6 +72,8 @@ def auto_sync(unit: SyncUnit, now: datetime) -> AutoSync:
         return Leave("the unit is not automated")
     if unit.operation is not None:
         return Leave("an operation is under way")
+    if status.operation_state is not None and status.operation_state.operation.delete:
+        return Leave("it was to be deleted: sync it by hand, or delete it to the end")
     if status.verdict is not Verdict.OUT_OF_SYNC:
         return Leave(f"the unit is {status.verdict.value}")
     differing = [row for row in status.resources if row.verdict is Verdict.OUT_OF_SYNC]
@@ -218,7 +220,8 @@ def _trimmed(history: tuple[Deployed, ...], unit: SyncUnit) -> tuple[Deployed, .
 
 def is_remembered(unit: SyncUnit, operation: Operation) -> bool:
     """Whether one may want to come back to what an operation reaches."""
-    return unit.policy.history_limit > 0 and not operation.dry_run and not operation.resources
+    is_whole = not operation.dry_run and not operation.resources and not operation.delete
+    return is_whole and unit.policy.history_limit > 0
 
 
 def entry_of(unit: SyncUnit, history_id: int) -> Deployed:

@@ -188,7 +188,7 @@ def moved(step: Step, found: Live | None, *, exact: bool, digest: str) -> str:
 def _moved_exactly(expected: Expected, uid: str, digest: str) -> str:
     if uid != expected.uid:
         if not uid:
-            return f"the object has gone {SINCE_PLANNED}"
+            return f"the object is gone, {SINCE_PLANNED}"
         why = "another object has taken its name" if expected.uid else "it has been made by somebody"
         return f"{why} {SINCE_PLANNED}"
     if digest and expected.digest and digest != expected.digest:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.output import encoded, facts, output_option, paper_at
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import table
 
 if TYPE_CHECKING:
     from trimtab.apiserver.background import State
@@ -95,8 +94,9 @@ def status(invocation: Invocation, output: str) -> None:
     found = background.running(_folder(invocation.environment))
     if found is None:
         raise Missing("cluster", "none is running", "Start one with: trimtab cluster up")
-    facts = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
-    click.echo(table(list(facts.items())) if output == "text" else encoded(facts, output))
+    told = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
+    text = facts(list(told.items()), paper_at(invocation)) if output == "text" else encoded(told, output)
+    click.echo(text)
 
 
 @cluster.command()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -25,7 +26,7 @@ class Goal(NamedTuple):
 
 
 @click.command()
-@click.argument("app")
+@click.argument("app", shell_complete=app_names)
 @click.argument("entry", metavar="[ID]", type=int, required=False)
 @click.option("--reason", default="", help="Why; shown to whoever wonders.")
 @click.option("--prune", is_flag=True, help="Delete what that entry did not have.")
@@ -87,6 +88,7 @@ async def _carried_out(
 ) -> SyncUnit:
     from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
+    from trimtab.interfaces.cli.output import paper_at
     from trimtab.interfaces.cli.telling import telling
 
     pin = unit.pinned
@@ -96,7 +98,7 @@ async def _carried_out(
         click.echo("An earlier sync of this app was not seen through: ending it first.", err=True)
         await work.end(held=tell_held)
     plan = await work.plan(operation)
-    click.echo(plan_table(plan), nl=False)
+    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
     consent = await word.given(plan)
     async with telling(invocation, work, plan) as told:
         await work.carry_out(operation, plan, consent=consent, held=tell_held, pin=pin)

@@ -99,6 +99,7 @@ class _Syncing:
 
     async def _carried_out(self, operation: Operation) -> SyncUnit:
         from trimtab.engine.sync.showing import plan_table
+        from trimtab.interfaces.cli.output import paper_at
 
         work = self._work
         work.check_hold(work.unfinished or operation)
@@ -107,7 +108,7 @@ class _Syncing:
         if finished is not None and work.was_it(finished, operation, plan):
             async with self._telling(None) as told:
                 return await self._well(told)
-        click.echo(plan_table(plan), nl=False)
+        click.echo(plan_table(plan, paper_at(self._invocation)), nl=False)
         consent = await self._consent(plan)
         async with self._telling(plan) as told:
             await self._seen_through(work.carry_out(operation, plan, consent=consent, held=_held(told)), told)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import tell_held
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app")
+@click.argument("app", shell_complete=app_names)
 @cluster_options
 @click.pass_obj
 def terminate(invocation: Invocation, /, reach: Reach, app: str) -> None:

@@ -16,6 +16,7 @@ import click
 VERBS = {
     "cluster": "cluster",
     "completion": "completion",
+    "delete": "delete",
     "demo": "demo",
     "diff": "diff",
     "doctor": "doctor",

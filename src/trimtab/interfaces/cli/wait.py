@@ -52,12 +52,11 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
 async def _waited(
     invocation: Invocation, reach: Reach, name: str, goals: tuple[str, ...], timeout: float
 ) -> str:
-    from trimtab.app.apps import until_gone
-    from trimtab.app.waiting import Goal, stands
+    from trimtab.app.goals import Goal, stands
 
     async with apps_at(invocation, reach) as apps:
         if _GONE in goals:
-            await until_gone(apps, name, timeout)
+            await apps.until_gone(name, timeout)
             return f"{name} is deleted"
         async with apps.work_on(await apps.named(name)) as work:
             unit = await work.until([Goal(each) for each in goals], timeout, _Teller().tell)
@@ -72,8 +71,8 @@ class _Teller:
 
     def tell(self, unit: SyncUnit) -> None:
         """Tell, on stderr."""
+        from trimtab.app.goals import stands
         from trimtab.app.reports import moment
-        from trimtab.app.waiting import stands
 
         now = stands(unit)
         if now != self._told:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.output import encoded, output_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -13,7 +14,7 @@ NOT_WELL = 1
 
 
 @click.command()
-@click.argument("about", metavar="APP|KIND/NAME")
+@click.argument("about", metavar="APP|KIND/NAME", shell_complete=app_names)
 @click.option("-n", "--namespace", default="", help="Where the object is; else the context's namespace.")
 @cluster_options
 @output_option

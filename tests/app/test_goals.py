@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.app.waiting import Goal, holds, stands
+from trimtab.app.goals import Goal, holds, stands
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Destination, ResourceSummary, SyncUnit, UnitStatus
