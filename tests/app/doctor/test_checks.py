@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,9 @@ PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=Tr
 GIB = 1 << 30
 NO_HELM, NO_GIT = Missing("helm", "no", "Install it"), Missing("git", "no", "Install it")
 ALL_WALLS = Walls(network=True, files=True, pid_namespace=True, no_new_privileges=True)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "doctor.md"
 
 
 def folder(free: int = 9 * GIB, problem: str = "") -> Folder:
@@ -68,3 +72,21 @@ LACKED = "may not create, delete deployments.apps in shop; get pods in the whole
 def test_each_check_says_how_it_is_and_what_to_do(check: Check, state: State, words: str) -> None:
     assert (check.state, words in check.what) == (state, True), check
     assert bool(check.remedy) is (check.state is not State.OK)
+
+
+def test_the_page_shows_what_is_really_said() -> None:
+    server, jobs = (
+        "https://10.0.0.1:6443",
+        Resource(group="batch", version="v1", kind="Job", plural="jobs", namespaced=True),
+    )
+    found = [
+        checks.ok("access", f"the context leads to {server}"),
+        checks.ok("server", f"{server} answers"),
+        checks.version_check(ServerVersion(git_version="v1.36.3")),
+        checks.clock_check(timedelta(seconds=40)),
+        checks.apis_check({}),
+        checks.rights_check("rights to record", [], 9, needed=True),
+        checks.rights_check("rights to sync", questions(("delete", jobs, "shop")), 60, needed=True),
+    ]
+    shown = "\n".join(f"{check.state.value:<8} {check.words}" for check in found)
+    assert f"$ trimtab doctor -n shop\n{shown}\n```" in PAGE.read_text()

@@ -182,5 +182,7 @@ async def test_rights_that_are_missing_are_named_by_verb_and_kind(
     assert found["rights to sync"].state is State.WRONG
     assert f"create, patch, delete deployments.apps in {namespace}" in found["rights to sync"].what
     assert found["clock"].state is State.OK
-    everywhere = await examined(access, settings)
+    nowhere = replace(SETTINGS, apps=AppsSettings(namespace=f"{namespace}-none"))
+    everywhere = await examined(access, nowhere)
     assert everywhere["rights to sync"].state is State.WARNING
+    assert "create namespaces in the whole cluster" in everywhere["rights to record"].what

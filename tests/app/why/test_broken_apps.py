@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,7 +11,9 @@ from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
 from tests.engine.stage import config_map, deployment, job
+from trimtab.app.why.showing import answer_json, answer_text
 from trimtab.engine.units import Automated, Policy
+from trimtab.errors import RenderFailed
 
 
 @pytest.fixture
@@ -170,6 +173,38 @@ async def test_what_nobody_has_synced_yet_is_named(stage: Stage) -> None:
     assert answer.chains[0].remedy == "Sync it: trimtab sync shop"
 
 
+async def test_of_many_objects_with_the_same_trouble_a_few_are_told_and_the_rest_counted(
+    stage: Stage,
+) -> None:
+    await stage.sync(config_map("settings"))
+    stage.declare(config_map("settings"), *(config_map(f"new-{number}") for number in range(9)))
+    answer = await stage.why()
+    assert [(chain.cause, chain.more) for chain in answer.chains] == [
+        ("not-synced", 0),
+        ("not-synced", 0),
+        ("not-synced", 6),
+    ]
+
+
+async def test_what_is_live_is_explained_as_well_when_the_source_cannot_be_rendered(stage: Stage) -> None:
+    await stage.sync(simulating(deployment("web", replicas=1), "image-pull-error"))
+    await stage.until("Pod", waits_for("ErrImagePull"))
+    stage.sources.error = RenderFailed("chart web", "it needs a value for image.tag", "Set it")
+    answer = await stage.why()
+    assert causes(answer) == ["render-failed", "image-pull"]
+
+
+async def test_values_of_secrets_are_in_no_answer(stage: Stage) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}}
+    await stage.sync({**secret, "stringData": {"token": "canary-one"}})
+    await stage.patch("Secret", "token", {"stringData": {"token": "canary-two"}})
+    answer = await stage.why()
+    assert causes(answer) == ["field-owner"]
+    told = f"{answer!r} {answer_text(answer)} {answer_json(answer)}"
+    assert "canary" not in told
+    assert b64encode(b"canary-two").decode() not in told
+
+
 async def test_an_object_that_a_finalizer_keeps_is_named_with_it(stage: Stage) -> None:
     kept = config_map("settings")
     kept["metadata"]["finalizers"] = ["example.com/guard"]
@@ -226,6 +261,15 @@ async def test_an_app_that_should_sync_by_itself_says_why_it_does_not(stage: Sta
     assert (await stage.unit()).operation is None  # whoever looks sets nothing off
 
 
+async def test_what_the_server_does_not_take_is_named_with_its_words(stage: Stage) -> None:
+    fixed = {**config_map("settings"), "immutable": True}
+    await stage.sync(fixed)
+    stage.declare({**config_map("settings", "2"), "immutable": True})
+    answer = await stage.why()
+    assert causes(answer) == ["refused"]
+    assert "field is immutable when `immutable` is set" in answer.chains[0].links[-1].evidence
+
+
 async def test_a_kind_that_the_cluster_does_not_serve_is_named(stage: Stage) -> None:
     stage.declare(
         config_map("settings"), {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
@@ -259,5 +303,8 @@ async def test_an_object_that_nobody_manages_is_explained_all_the_same(stage: St
     assert causes(answer) == ["image-pull"]
     assert objects(answer)[0] == "Deployment.apps default/web"
     await stage.create(config_map("lonely"))
+    helm = {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "shop"}
+    await stage.create({**config_map("helms"), "metadata": {"name": "helms", "annotations": helm}})
+    assert (await stage.why("cm/helms")).sentence.endswith("is well; it belongs to helm shop/web.")
     lonely = await stage.why("cm/lonely")
     assert lonely.sentence == "ConfigMap default/lonely is well; it belongs to nobody known."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import subprocess
 from collections.abc import AsyncIterator
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, stage_in
 from tests.engine.stage import config_map
-from trimtab.apiserver import MemoryCluster
+from trimtab.apiserver import MemoryCluster, kubeconfig, serve
 from trimtab.app import Apps, open_manifests
 from trimtab.app.sources import AppSource, recorded
 from trimtab.app.why import explain
@@ -125,25 +126,38 @@ async def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
 
 async def test_a_cluster_that_does_not_answer_is_an_answer(tmp_path: Path) -> None:
     server = f"https://127.0.0.1:{closed_port()}"
-    kubeconfig = tmp_path / "config"
-    kubeconfig.write_text(
+    config = tmp_path / "config"
+    config.write_text(
         "{apiVersion: v1, kind: Config, current-context: here, users: [{name: me, user: {token: x}}],"
         f" clusters: [{{name: here, cluster: {{server: '{server}', insecure-skip-tls-verify: true}}}}],"
         " contexts: [{name: here, context: {cluster: here, user: me}}]}"
     )
-    access = from_kubeconfig(
-        [kubeconfig], context=None, settings=Settings().cluster, clock=SystemClock(), environment={}
-    )
-
-    @asynccontextmanager
-    async def opening() -> AsyncIterator[Apps]:
-        async with connect(access, replace(Settings().cluster, attempts=1)) as cluster:
-            yield (await stage_in(cluster, "default")).apps
-
-    answer = await explain(opening(), "shop", namespace="default", clock=SystemClock())
+    answer = await asked_of(config)
     assert causes(answer) == ["cluster-unreachable"]
     assert answer.sentence == "The cluster does not answer."
     assert server in answer.chains[0].links[-1].evidence
+
+
+async def test_a_token_that_the_cluster_does_not_know_is_an_answer(tmp_path: Path) -> None:
+    async with serve(MemoryCluster().api) as served:
+        config = tmp_path / "config"
+        config.write_text(json.dumps(kubeconfig(served)).replace(served.token, "somebody-elses"))
+        answer = await asked_of(config)
+    assert causes(answer) == ["unauthenticated"]
+    assert answer.sentence == "The cluster does not know who is asking."
+
+
+async def asked_of(config: Path) -> Answer:
+    """The answer about an app in the cluster that a kubeconfig leads to."""
+    settings = replace(Settings().cluster, attempts=1)
+    access = from_kubeconfig([config], context=None, settings=settings, clock=SystemClock(), environment={})
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Apps]:
+        async with connect(access, settings) as cluster:
+            yield (await stage_in(cluster, "default")).apps
+
+    return await explain(opening(), "shop", namespace="default", clock=SystemClock())
 
 
 async def test_an_app_that_nobody_knows_is_an_error_and_no_answer() -> None:

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trimtab.app.why.causes import CAUSES
 from trimtab.app.why.chain import Answer, Chain, Link, answer_from
 from trimtab.app.why.facts import Facts, Seen
 from trimtab.app.why.showing import answer_json, answer_text
 from trimtab.engine.health import Health, HealthStatus, health_of
+from trimtab.engine.units import Destination, SyncUnit, UnitStatus
 from trimtab.errors import GitUnreachable
 from trimtab.resources.keys import ResourceKey
 
+PAGE = Path(__file__).parents[3] / "docs" / "why.md"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WEB = ResourceKey("apps", "Deployment", "shop", "web")
 PROGRESSING = Health(HealthStatus.PROGRESSING, "0 of 2 updated replicas are available")
 
 
-def pod(name: str, reason: str = "ImagePullBackOff", parent: ResourceKey | None = WEB) -> Seen:
-    waiting = {"waiting": {"reason": reason, "message": "no"}}
-    statuses = [{"name": "main", "image": "web:1", "state": waiting}]
+def pod(
+    called: str,
+    reason: str = "ImagePullBackOff",
+    parent: ResourceKey | None = WEB,
+    *,
+    message: str = "no",
+    name: str = "main",
+) -> Seen:
+    waiting = {"waiting": {"reason": reason, "message": message}}
+    image = "registry.example/web:gone" if name == "web" else "web:1"
+    statuses = [{"name": name, "image": image, "state": waiting}]
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T11:57:00Z"}
     manifest: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name},
+        "metadata": {"name": called},
         "spec": {"restartPolicy": "Always"},
         "status": {"phase": "Pending", "containerStatuses": statuses, "conditions": [ready]},
     }
-    key = ResourceKey("", "Pod", "shop", name)
-    return Seen(key=key, uid=name, manifest=manifest, parent=parent, health=health_of(manifest))
+    key = ResourceKey("", "Pod", "shop", called)
+    return Seen(key=key, uid=called, manifest=manifest, parent=parent, health=health_of(manifest))
 
 
 def root(key: ResourceKey = WEB, health: Health | None = PROGRESSING) -> Seen:
@@ -82,10 +96,42 @@ def test_manifests_of_any_shape_are_read() -> None:
         assert answer_from(facts(odd)).well
 
 
+WORDS = st.sampled_from(
+    [
+        "",
+        "Failed",
+        "Pending",
+        "Running",
+        "True",
+        "False",
+        "Ready",
+        "CrashLoopBackOff",
+        "ErrImagePull",
+        "\x1b[2J",
+    ]
+)
+FIELDS = st.sampled_from(
+    ["phase", "conditions", "containerStatuses", "state", "waiting", "terminated", "reason", "type", "name"]
+)
+ANYTHING = st.recursive(
+    WORDS | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(status=ANYTHING, metadata=ANYTHING)
+def test_whatever_a_cluster_shows_there_is_an_answer_that_can_be_printed(status: Any, metadata: Any) -> None:
+    odd = Seen(key=pod("a").key, uid="a", manifest={"status": status, "metadata": metadata}, parent=WEB)
+    answer = answer_from(facts(root(), odd))
+    assert not answer.well
+    assert all(line.isprintable() for line in answer_text(answer).splitlines())
+
+
 def test_every_cause_has_a_meaning_and_weak_ones_come_after_what_they_pass_on() -> None:
     assert all(cause.meaning for cause in CAUSES)
     weak = [cause.name for cause in CAUSES if cause.weak]
-    assert weak == ["pod-failed", "wave-waits", "not-synced", "sync-failed", "unwell"]
+    assert weak == ["pod-failed", "wave-waits", "not-synced", "unwell", "sync-failed", "unexplained"]
 
 
 LINKS = (
@@ -132,3 +178,26 @@ def test_programs_read_every_link() -> None:
         "what": "is Synced and Progressing at 4f2c",
         "since": "2026-01-01T11:57:00Z",
     }
+
+
+def test_the_page_shows_what_is_really_said() -> None:
+    since = NOON - timedelta(minutes=3)
+    unit = SyncUnit(
+        id="shop",
+        source={},
+        destination=Destination(cluster="here", namespace="shop"),
+        status=UnitStatus(health_since=since),
+    )
+    replicas = ResourceKey("apps", "ReplicaSet", "shop", "web-7c9b6d5f48")
+    words = Health(HealthStatus.PROGRESSING, "0 of 1 replicas are available")
+    missing = 'failed to resolve reference "registry.example/web:gone": not found'
+    broken = pod("web-7c9b6d5f48-x2x7k", "ErrImagePull", replicas, message=missing, name="web")
+    asked = facts(
+        root(health=Health(HealthStatus.PROGRESSING, "0 of 1 updated replicas are available")),
+        Seen(key=replicas, uid="rs", manifest={}, parent=WEB, health=words),
+        broken,
+        unit=unit,
+        source="https://git.example/team/shop.git at main, live",
+        standing="is Synced and Progressing at 4f2c9e1",
+    )
+    assert f"$ trimtab why shop\n{answer_text(answer_from(asked))}\n```" in PAGE.read_text()

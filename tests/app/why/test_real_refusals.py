@@ -1,4 +1,4 @@
-"""What only a real control plane refuses: quotas, policies, missing rights, and what its scheduler says."""
+"""What only a real control plane refuses: quotas, policies, webhooks, missing rights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.engine.stage import Json, config_map, deployment
 from trimtab.app.why import explain
 from trimtab.kube import connect, from_kubeconfig
 from trimtab.kube.cluster import Write
-from trimtab.kube.failures import InvalidObject
+from trimtab.kube.failures import InvalidObject, ServerFailed
 from trimtab.settings import ClusterSettings
 from trimtab.tasks import SystemClock
 
@@ -108,13 +108,42 @@ async def test_what_a_policy_does_not_admit_is_named_with_the_policy(stage: Stag
     assert answer.chains[0].links[-1].evidence.startswith("say which team it belongs to")
 
 
+@pytest.fixture
+def silent_webhook(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
+    """A webhook that wants to be asked about every ConfigMap of the namespace, and never answers."""
+    name = f"silent-{secrets.token_hex(4)}.example.com"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    hook = {
+        "name": name,
+        "clientConfig": {"url": "https://127.0.0.1:1/ask"},
+        "rules": [rule],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 2,
+    }
+    path = f"{ADMISSION}/validatingwebhookconfigurations"
+    control_plane.call("POST", path, {"metadata": {"name": name}, "webhooks": [hook]})
+    yield name
+    control_plane.call("DELETE", f"{path}/{name}")
+
+
+async def test_a_webhook_that_does_not_answer_is_named(stage: Stage, silent_webhook: str) -> None:
+    await _until_it_counts(stage)
+    assert await stage.sync(config_map("settings")) is None
+    answer = await stage.why()
+    assert causes(answer) == ["admission"]
+    what = f'cannot be written because the webhook "{silent_webhook}" does not answer.'
+    assert answer.sentence == f"ConfigMap {stage.namespace}/settings {what}"
+
+
 async def _until_it_counts(stage: Stage) -> None:
-    """A policy counts a moment after it was made, and nobody tells when."""
+    """A policy or webhook counts a moment after it was made, and nobody tells when."""
     resource, trial = await stage.resource("ConfigMap"), Write(dry_run=True)
     while True:
         try:
             await stage.cluster.create(resource, config_map("trial"), namespace=stage.namespace, write=trial)
-        except InvalidObject:
+        except (InvalidObject, ServerFailed):
             return
 
 
@@ -145,6 +174,9 @@ async def test_a_missing_right_to_write_is_named_with_verb_and_kind(
     where = f"in the namespace {namespace}"
     assert answer.sentence == f"User nobody may not patch configmaps {where}."
     assert answer.chains[0].remedy == f"Ask for a role with the verb patch on configmaps {where}"
+    # What could not be read for the answer is told as well, at its end.
+    assert answer.chains[-1].cause == "unseen"
+    assert answer.chains[-1].sentence == f"User nobody may not get namespaces {where}."
 
 
 async def test_a_missing_right_to_read_a_secret_of_an_app_is_named(
@@ -177,13 +209,3 @@ async def test_a_missing_right_to_read_the_records_is_an_answer(
     answer = await explain(opening(), "shop", namespace=namespace, clock=SystemClock())
     assert causes(answer) == ["no-rights"]
     assert answer.sentence == f"User reader may not get secrets in the namespace {namespace}."
-
-
-async def test_what_the_scheduler_says_is_the_evidence(stage: Stage) -> None:
-    picky = deployment("web", replicas=1)
-    picky["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
-    await stage.sync(picky)
-    await stage.until("Pod", lambda pod: pod.get("status", {}).get("conditions"))
-    answer = await stage.why()
-    assert causes(answer) == ["unschedulable"]
-    assert "didn't match Pod's node affinity/selector" in answer.chains[0].links[-1].evidence

@@ -76,5 +76,4 @@ _COLOURS = {"ok": "green", "warning": "yellow", "wrong": "red"}
 
 def _tell(check: Check) -> None:
     state = check.state.value
-    remedy = f". {check.remedy}" if check.remedy else ""
-    click.echo(f"{click.style(f'{state:<8}', fg=_COLOURS[state])} {check.name}: {check.what}{remedy}")
+    click.echo(f"{click.style(f'{state:<8}', fg=_COLOURS[state])} {check.words}")
