@@ -93,6 +93,11 @@ class Picture:
         """Take in how the whole app is."""
         self._looked = unit
 
+    @property
+    def has_news(self) -> bool:
+        """Whether anything was heard at all."""
+        return bool(self._done or self._waiting or self._looked)
+
     # -- what is shown -----------------------------------------------------------------------------------
 
     def lines(self, seconds: float) -> tuple[Line, ...]:
