@@ -85,7 +85,8 @@ class Apps:
         #: who works, without the process: what records remember
         self.person = who.partition(" (")[0]
         self._settings = settings
-        self._manifests = manifests
+        #: what makes manifests of the apps' sources
+        self.manifests = manifests
 
     async def all(self) -> tuple[SyncUnit, ...]:
         """Every app, by name."""
@@ -120,7 +121,7 @@ class Apps:
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             GivenClusters({HERE: self.cluster}),
-            self._manifests,
+            self.manifests,
             draft,
             cache=self._settings.cache,
             archive=self.archive(),
@@ -214,6 +215,11 @@ class Work:
         self._asked = unit
         self._records = apps.records(only=unit.id)
         self._is_as_asked = False
+
+    @property
+    def objects(self) -> int:
+        """How many objects the app had when it was last looked at."""
+        return len(self._asked.status.resources)
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""

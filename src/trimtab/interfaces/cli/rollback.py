@@ -8,6 +8,7 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -88,7 +89,6 @@ async def _carried_out(
 ) -> SyncUnit:
     from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
-    from trimtab.interfaces.cli.output import paper_at
     from trimtab.interfaces.cli.telling import telling
 
     pin = unit.pinned

@@ -14,6 +14,7 @@ import click
 
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
+    "apply": "apply",
     "cluster": "cluster",
     "completion": "completion",
     "delete": "delete",
