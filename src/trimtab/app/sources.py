@@ -13,7 +13,14 @@ from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
-from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.sources import (
+    CredentialFile,
+    FolderOrigin,
+    Renderer,
+    Repositories,
+    Request,
+    RevisionOrigin,
+)
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.revisions import Wanted
 
@@ -64,15 +71,27 @@ async def open_manifests(
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         Repositories(settings.repositories, path=path) as repositories,
     ):
-        yield SourceManifests(renderer, repositories, capabilities)
+        credentials = CredentialFile(settings.repositories)
+        lfs = settings.repositories.lfs
+        yield SourceManifests(renderer, repositories, credentials, capabilities, lfs=lfs)
 
 
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
-    def __init__(self, renderer: Renderer, repositories: Repositories, capabilities: Capabilities) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        repositories: Repositories,
+        credentials: CredentialFile,
+        capabilities: Capabilities,
+        *,
+        lfs: bool,
+    ) -> None:
         self._renderer = renderer
         self._repositories = repositories
+        self._credentials = credentials
+        self._lfs = lfs
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
@@ -87,6 +106,7 @@ class SourceManifests:
                 spec=source.spec,
                 tree=tree,
                 capabilities=self._capabilities,
+                credentials=self._credentials.belongings(),
             )
         )
         found = commit or f"{_FILES}{rendered.digest[:12]}"
@@ -103,6 +123,11 @@ class SourceManifests:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
-        wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
+        wanted = Wanted(
+            url=source.repo_url,
+            target=revision or source.target_revision,
+            credentials=self._credentials.belongings(),
+            lfs=self._lfs,
+        )
         found = await self._repositories.fetch(wanted)
         return RevisionOrigin(revision=found), found.commit
