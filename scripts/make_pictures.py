@@ -96,7 +96,7 @@ def write(name: str, rows: Iterable[Sequence[Cell]]) -> None:
 
 
 def main() -> int:
-    """Run the demo, and keep what it showed at four moments."""
+    """Run the demo, and keep what it showed at three moments."""
     environment = {**os.environ, "USER": "ann"}  # noqa: TID251 - this is the edge
     command = [sys.executable, "-m", "trimtab", "demo"]
     with Terminal(command, environment=environment, folder=Path.cwd(), columns=COLUMNS) as terminal:
@@ -106,7 +106,6 @@ def main() -> int:
     rows = terminal.screen.rows
     first = next(number for number, row in enumerate(under_way) if "PreSync wave" in _text(row))
     write("waves", [under_way[0], *under_way[first:]])
-    write("plan", after(rows, "git commit -a -m 'web 2.1'"))
     write("held", after(rows, "trimtab sync shop --prune"))
     write("why", after(rows, "trimtab why"))
     return code
