@@ -39,9 +39,9 @@ async def test_only_what_the_change_changes_is_told_in_the_order_of_a_sync() -> 
         {**custom, "size": 2},
     ]
     assert told(await between(base, head, prune=True)) == [
-        ("apply", "ConfigMap shop/colour", "differs at /data/value"),
+        ("apply", "ConfigMap shop/colour", "/data/value: blue -> red"),
         ("prune", "ConfigMap shop/old", "no longer in Git"),
-        ("apply", "Thing.example.com shop/thing", "differs at /size"),
+        ("apply", "Thing.example.com shop/thing", "/size: 1 -> 2"),
         ("apply", "ConfigMap shop/new", "missing"),
     ]
     assert ("keep", "ConfigMap shop/old", "no longer in Git") in told(await between(base, head))
@@ -60,8 +60,19 @@ async def test_the_values_of_secrets_are_not_in_what_is_told() -> None:
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"password": value}}
 
     plan = await between([secret("canary-old")], [secret("canary-new")])
-    assert told(plan) == [("apply", "Secret shop/key", "differs at /data/password")]
+    assert told(plan) == [("apply", "Secret shop/key", "/data/password differs")]
     assert "canary" not in str(plan_json(plan))
+
+
+async def test_of_many_changes_and_long_values_only_the_places_are_told() -> None:
+    before, after = config_map("a", "x" * 81), config_map("a", "y" * 81)
+    for number in range(4):
+        after["data"][f"k{number}"] = str(number)
+    (step,) = (await between([before], [after])).steps
+    assert step.why == (
+        "/data/value differs; /data/k0: nothing -> 0; "
+        "/data/k1: nothing -> 1; /data/k2: nothing -> 2; and 1 more"
+    )
 
 
 NAMED = {"c": [{"name": "x", "i": 1}, {"name": "y"}]}

@@ -20,7 +20,7 @@ from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Desired, Difference, Row, Verdict
 from trimtab.engine.sync.hooks import role_of
 from trimtab.engine.sync.plan import SyncRequest, plan_sync
-from trimtab.engine.sync.steps import SyncPlan
+from trimtab.engine.sync.steps import Apply, Step, SyncPlan
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.resources import manifests
@@ -31,6 +31,9 @@ from trimtab.resources.secrets import StandIns
 _TRACKING: Final = OwnerAnnotation("a-proposal")
 #: a plan is the same whenever it is made
 _ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
+#: changes of one object that are told, and characters of a value that are
+_MOST_SHOWN: Final = 4
+_SHORT: Final = 80
 ScopeOf = Callable[[str, str], bool | None]
 
 
@@ -52,13 +55,14 @@ def proposal(
         role_of=lambda manifest: Role(role_of(manifests.annotations(manifest)).value),
     )
     before, after = desired_from(base.manifests, terms), desired_from(head.manifests, terms)
-    return plan_sync(
+    rows = tuple(_rows(before, after, stand_ins))
+    plan = plan_sync(
         SyncRequest(
             unit=unit.id,
             operation=operation,
             revision=head.revision,
             started_at=_ONCE,
-            rows=tuple(_rows(before, after, stand_ins)),
+            rows=rows,
             hooks=_changed(before.hooks, after.hooks),
             discovery=_discovery((*before.desired, *after.desired, *before.hooks, *after.hooks)),
             stand_ins=stand_ins,
@@ -67,6 +71,37 @@ def proposal(
         ),
         _AsBase(before, _TRACKING.mark_for(unit.id)),
     )
+    told = {row.key: change_words(row) for row in rows if row.differences}
+    return replace(plan, steps=tuple(_told(step, told) for step in plan.steps))
+
+
+def _told(step: Step, words: Mapping[ResourceKey, str]) -> Step:
+    """The step with what changes about its object, where that is known."""
+    return replace(step, why=words[step.key]) if isinstance(step, Apply) and step.key in words else step
+
+
+def change_words(row: Row) -> str:
+    """What changes about an object: where, and from what to what if that is short and no secret."""
+    shown = [_change(each, is_secret=row.key.kind == "Secret") for each in row.differences[:_MOST_SHOWN]]
+    more = len(row.differences) - _MOST_SHOWN
+    return "; ".join([*shown, f"and {more} more"] if more > 0 else shown)
+
+
+def _change(found: Difference, *, is_secret: bool) -> str:
+    old, new = _short(found.live), _short(found.desired)
+    if is_secret or old is None or new is None:
+        return f"{found.path} differs"
+    return f"{found.path}: {old} -> {new}"
+
+
+def _short(value: Any) -> str | None:
+    """A value in a few characters; None for what does not fit."""
+    if value is None:
+        return "nothing"
+    if not isinstance(value, str | int | float):
+        return None
+    text = str(value)
+    return text if len(text) <= _SHORT and text.isprintable() else None
 
 
 def _changed(before: Iterable[Desired], after: Iterable[Desired]) -> tuple[Desired, ...]:

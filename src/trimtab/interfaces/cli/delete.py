@@ -8,7 +8,7 @@ import click
 
 from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.completing import app_names
-from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
 from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -52,9 +52,8 @@ async def _deleted(
 
     async with apps_at(invocation, reach) as apps, apps.work_on(await known(apps, app)) as work:
         work.check_hold(DELETION)
-        if work.unfinished is not None and not dry_run:
-            click.echo("What was begun on this app was not seen through: ending it first.", err=True)
-            await work.end(held=tell_held)
+        if not dry_run:
+            await end_first(work, word)
         if abandon:
             await _abandoned(work, word, dry_run=dry_run)
         else:
