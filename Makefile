@@ -7,6 +7,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources clean
+.PHONY: help setup demo test fuzz check format lock docs pictures test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +37,9 @@ lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
 
 docs: setup ## write the generated parts of docs/
 	@$(BIN)/python -m scripts.write_docs
+
+pictures: setup ## run the demo on a terminal and draw docs/pictures from what it showed
+	@$(BIN)/python -m scripts.make_pictures
 
 test-pythons: setup ## run the tests on every Python we claim and that is here
 	@$(BIN)/python -m scripts.try_pythons
