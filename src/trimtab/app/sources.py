@@ -14,7 +14,14 @@ from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
-from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.sources import (
+    CredentialFile,
+    FolderOrigin,
+    Renderer,
+    Repositories,
+    Request,
+    RevisionOrigin,
+)
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.revisions import Revision, Wanted
@@ -68,20 +75,37 @@ async def open_manifests(
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         Repositories(settings.repositories, path=path) as repositories,
     ):
-        yield SourceManifests(renderer, repositories, capabilities)
+        credentials = CredentialFile(settings.repositories)
+        lfs = settings.repositories.lfs
+        yield SourceManifests(renderer, repositories, credentials, capabilities, lfs=lfs)
 
 
-def wanted_of(source: AppSource) -> Wanted:
-    """What of its repository a source wants."""
-    return Wanted(url=source.repo_url, target=source.target_revision)
+def wanted_of(source: AppSource, credentials: CredentialFile, *, lfs: bool) -> Wanted:
+    """What of its repository a source wants, and who may open it."""
+    return Wanted(
+        url=source.repo_url,
+        target=source.target_revision,
+        credentials=credentials.belongings(),
+        lfs=lfs,
+    )
 
 
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
-    def __init__(self, renderer: Renderer, repositories: Repositories, capabilities: Capabilities) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        repositories: Repositories,
+        credentials: CredentialFile,
+        capabilities: Capabilities,
+        *,
+        lfs: bool,
+    ) -> None:
         self._renderer = renderer
         self._repositories = repositories
+        self._credentials = credentials
+        self._lfs = lfs
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
@@ -96,6 +120,7 @@ class SourceManifests:
                 spec=source.spec,
                 tree=tree,
                 capabilities=await self._capabilities_for(unit),
+                credentials=self._credentials.belongings(),
             )
         )
         self._note(unit.id, tree, rendered)
@@ -120,8 +145,12 @@ class SourceManifests:
 
     async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
-        wanted = wanted_of(source)
+        wanted = self.wanted(source)
         return await self._repositories.fetch(replace(wanted, target=revision or wanted.target))
+
+    def wanted(self, source: AppSource) -> Wanted:
+        """What of its repository a source wants, and who may open it."""
+        return wanted_of(source, self._credentials, lfs=self._lfs)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""

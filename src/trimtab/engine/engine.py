@@ -18,7 +18,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, TypeVar, assert_never
+from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
 from msgspec import Struct
 
@@ -49,8 +49,8 @@ from trimtab.engine.events import (
 )
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
@@ -92,6 +92,9 @@ from trimtab.tasks import (
     WorkState,
     plain_group,
 )
+
+if TYPE_CHECKING:
+    from trimtab.engine.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -203,7 +206,11 @@ class Engine:
     # -- running -----------------------------------------------------------------------------------------
 
     async def run(self, status_processors: int = 20, operation_processors: int = 10) -> None:
-        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine."""
+        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine.
+
+        Once it has ended nothing that it began is under way any more, unless the server owes an answer for
+        longer than a few seconds.
+        """
         if self._pools is not None:
             raise RuntimeError("an engine runs once: recovery is a new one's normal start")
         self._pools = (
@@ -211,9 +218,14 @@ class Engine:
             self._pool(self._operator.run, operation_processors),
         )
         looks, operations = self._pools
-        async with WorkerProcesses(PoolPolicy(size=1)) as workers, plain_group() as group:
+        # Clusters are left last: operations that end wait for the answers to their writes.
+        async with (
+            WorkerProcesses(PoolPolicy(size=1)) as workers,
+            plain_group() as rooms,
+            plain_group() as group,
+        ):
             self._jq = JqPaths(workers)
-            self._rooms.begin(group)
+            self._rooms.begin(rooms)
             self._operator.begin(group)
             group.create_task(looks.work())
             group.create_task(operations.work())
@@ -408,6 +420,8 @@ class Engine:
         self, *, labels_of: Callable[[SyncUnit], UnitLabels] = labels_by_tenant, most_units: int = 10_000
     ) -> Metrics:
         """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
+        from trimtab.engine.metrics import Metrics  # a library that only scrapes need
+
         readings = _Readings(self._ledger, self._rooms, lambda: self._pools or ())
         made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:

@@ -14,6 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from msgspec.structs import replace
+
 from trimtab.app.running.declared import (
     Amend,
     Move,
@@ -121,14 +123,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-async def follow_repository(declarations: Declarations, repositories: Repositories) -> None:
+async def follow_repository(declarations: Declarations, repositories: Repositories, wanted: Wanted) -> None:
     """Read the files of a repository whenever it has a new commit."""
     origin = declarations.origin
     heard: asyncio.Queue[Standing] = asyncio.Queue()
     consumer = f"unit files of {origin}"
     paths = (origin.path.strip("/"),) if origin.path.strip("/") else ()
-    wanted = Wanted(url=origin.url, target=origin.target, paths=paths)
-    repositories.follow(consumer, wanted, tell=lambda _name, standing: heard.put_nowait(standing))
+    about = replace(wanted, paths=paths)
+    repositories.follow(consumer, about, tell=lambda _name, standing: heard.put_nowait(standing))
     in_force = ""
     try:
         while True:
