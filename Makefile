@@ -6,8 +6,7 @@ DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources clean
-.PHONY: help setup demo test fuzz check format lock docs pictures test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
+.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,235 @@
+"""A commit has exactly the units looked at that it concerns, and unit files in Git are followed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trimtab.app.running.declared import Origin
+from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository, keep_records
+from trimtab.app.running.events import (
+    AnyEvent,
+    CommitFound,
+    SourceTrouble,
+    UnitFileRefused,
+    UnitsRead,
+    UnitsUnread,
+    UnitWithdrawn,
+)
+from trimtab.app.running.following import Commits, FollowedManifests
+from trimtab.app.shards import Shard
+from trimtab.app.sources import Wishes
+from trimtab.engine import MemoryStore
+from trimtab.engine.units import Destination, Gone, Stored, SyncUnit
+from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
+from trimtab.sources import Renderer, Repositories
+from trimtab.sources.hints.changes import Change
+from trimtab.sources.rendering.specs import Capabilities
+from trimtab.sources.repositories.addresses import address_of
+from trimtab.tasks import SystemClock, plain_group
+
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {value: '%s'}\n"
+PATH = os.environ["PATH"]  # noqa: TID251 - git is found where the tests find it
+
+
+class Upstream:
+    """A repository to commit to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"file://{folder}"
+        folder.mkdir()
+        self._git("init", "--quiet", "--initial-branch=main")
+
+    def commit(self, files: dict[str, str | None]) -> str:
+        """A commit that writes these files, or removes them."""
+        for name, text in files.items():
+            place = self.folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink() if text is None else place.write_text(text)
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "--message", "A change")
+        return self._git("rev-parse", "HEAD")
+
+    def _git(self, *arguments: str) -> str:
+        author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+        told = subprocess.run(
+            ["git", *author, *arguments], cwd=self.folder, check=True, capture_output=True, text=True
+        )
+        return told.stdout.strip()
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Upstream:
+    return Upstream(tmp_path / "origin")
+
+
+class Hearing:
+    """What was told, and waiting for it."""
+
+    def __init__(self) -> None:
+        self.told: list[AnyEvent] = []
+        self._news = asyncio.Event()
+
+    def tell(self, event: AnyEvent) -> None:
+        self.told.append(event)
+        self._news.set()
+
+    def of(self, *kinds: type[Any]) -> list[Any]:
+        return [event for event in self.told if isinstance(event, kinds)]
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        async with asyncio.timeout(30):
+            while not holds():
+                self._news.clear()
+                await self._news.wait()
+
+
+@asynccontextmanager
+async def repositories(tmp_path: Path) -> AsyncIterator[Repositories]:
+    settings = RepositoriesSettings(
+        folder=str(tmp_path / "mirrors"), allow_schemes=("file",), poll_every=OFTEN
+    )
+    async with Repositories(settings, path=PATH) as made:
+        yield made
+
+
+def change_of(origin: Upstream) -> Change:
+    return Change(places=(address_of(origin.url).place,), ref="refs/heads/main")
+
+
+def unit(name: str, origin: Upstream) -> SyncUnit:
+    source = {"repoURL": origin.url, "targetRevision": "main", "spec": {"path": name}}
+    return SyncUnit(id=name, source=source, destination=Destination(cluster="here"))
+
+
+PLAIN = Wishes(RepositoriesSettings(lfs=False))
+
+
+async def nothing_special(_cluster: str) -> Capabilities:
+    return Capabilities()
+
+
+async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_changed(
+    tmp_path: Path, origin: Upstream
+) -> None:
+    first = origin.commit({f"{name}/a.yaml": CONFIG_MAP % (name, 1) for name in ("web", "api", "cart")})
+    heard, looked = Hearing(), list[str]()
+    rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1)
+    async with (
+        repositories(tmp_path) as repos,
+        Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
+        plain_group() as group,
+    ):
+        commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=looked.append, tell=heard.tell)
+        manifests = FollowedManifests(renderer, repos, PLAIN, commits.readers, nothing_special)
+        running = group.create_task(commits.run())
+        units = [unit(name, origin) for name in ("web", "api", "cart")]
+        for each in units:
+            commits.hear(Stored(each))
+        await heard.until(lambda: looked == ["web", "api", "cart"])
+        for each in units:
+            assert (await manifests.generate(each, "")).revision == first
+        looked.clear()
+
+        second = origin.commit({"api/a.yaml": CONFIG_MAP % ("api", 2)})
+        assert commits.hint(change_of(origin)) == 3
+        await heard.until(lambda: [each for each in heard.of(CommitFound) if each.revision == second])
+        assert looked == ["api"]
+        assert (await manifests.generate(units[1], "")).revision == second
+
+        commits.hear(Gone("api"))
+        assert commits.hint(change_of(origin)) == 2
+
+        # While the remote is away the last good revision stays in force; an explicit one is still there.
+        origin.folder.rename(tmp_path / "away")
+        assert (await manifests.generate(units[0], "")).revision == second
+        running.cancel()
+
+
+async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, origin: Upstream) -> None:
+    heard = Hearing()
+    gone = SyncUnit(
+        id="gone",
+        source={"repoURL": f"file://{tmp_path}/nowhere", "spec": {}},
+        destination=Destination(cluster="here"),
+    )
+    rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1)
+    async with (
+        repositories(tmp_path) as repos,
+        Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
+    ):
+        commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=lambda _: None, tell=heard.tell)
+        commits.hear(Stored(gone))
+        await heard.until(lambda: heard.of(SourceTrouble))
+        assert commits.problem("gone") == heard.of(SourceTrouble)[0].reason
+        commits.hear(Gone("gone"))
+        assert commits.problem("gone") == ""
+    assert origin.folder.exists()
+
+
+#: so often that nobody has to wait for a look, and seldom enough to be heard between two of them
+OFTEN = timedelta(milliseconds=100)
+UNIT = "source: {spec: {path: live}}\n"
+
+
+async def test_unit_files_in_a_repository_are_followed_and_a_bad_commit_changes_nothing(
+    tmp_path: Path, origin: Upstream
+) -> None:
+    origin.commit({"units/web.yaml": UNIT, "units/api.yaml": UNIT})
+    heard, store, clock = Hearing(), MemoryStore(), SystemClock()
+    from_git = Origin(url=origin.url, target="main", path="units")
+    declarations = Declarations(from_git, clock=clock, tell=heard.tell)
+    async with repositories(tmp_path) as repos, plain_group() as group:
+        loops = [
+            group.create_task(follow_repository(declarations, repos, PLAIN)),
+            group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
+        ]
+
+        async def after(files: dict[str, str | None], kind: type[Any]) -> tuple[str, ...]:
+            before = len(heard.of(kind))
+            origin.commit(files)
+            await heard.until(lambda: len(heard.of(kind)) > before)
+            return tuple(each.id for each in await store.list())
+
+        await heard.until(lambda: len(heard.told) >= 3)
+        assert await after({"units/web.yaml": "source: ["}, UnitFileRefused) == ("api", "web")
+        assert await after({"units/api.yaml": None}, UnitWithdrawn) == ("web",)
+        assert await after({"units/web.yaml": None, "README": "empty"}, UnitsUnread) == ("web",)
+        assert "units" in declarations.problem
+        assert await after({"units/web.yaml": UNIT}, UnitsRead) == ("web",)
+        assert declarations.problem == ""
+        for loop in loops:
+            loop.cancel()
+
+
+async def test_unit_files_in_a_folder_are_followed_and_a_lost_folder_changes_nothing(tmp_path: Path) -> None:
+    folder, heard, store, clock = tmp_path / "units", Hearing(), MemoryStore(), SystemClock()
+    folder.mkdir()
+    (folder / "web.yaml").write_text("source: {folder: ../web}")
+    declarations = Declarations(Origin(folder=str(folder)), clock=clock, tell=heard.tell)
+    async with plain_group() as group:
+        loops = [
+            group.create_task(follow_folder(declarations, every=OFTEN, clock=clock)),
+            group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
+        ]
+        await heard.until(lambda: len(heard.told) == 2)
+        (web,) = await store.list()
+        assert (web.id, web.source["folder"]) == ("web", str(tmp_path / "web"))
+        folder.rename(tmp_path / "elsewhere")
+        await heard.until(lambda: heard.of(UnitsUnread))
+        assert await store.list() == (web,)
+        (tmp_path / "elsewhere").rename(folder)
+        (folder / "web.yaml").unlink()
+        await heard.until(lambda: heard.of(UnitWithdrawn))
+        assert await store.list() == ()
+        for loop in loops:
+            loop.cancel()
