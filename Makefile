@@ -29,8 +29,9 @@ format: setup ## put the sources into the house's format
 lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py lock
 
-docs: setup ## write the generated parts of docs/
+docs: setup ## write the generated parts of docs/, and deploy/
 	@$(BIN)/python -m scripts.write_docs
+	@$(BIN)/python -m scripts.make_deploy
 
 test-pythons: setup ## run the tests on every Python we claim and that is here
 	@$(BIN)/python -m scripts.try_pythons

@@ -15,6 +15,7 @@ import click
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
     "cluster": "cluster",
+    "install": "install",
     "plan": "plan",
     "render": "render",
     "settings": "settings",
