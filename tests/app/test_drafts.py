@@ -15,8 +15,10 @@ from trimtab.engine.units import (
     AllTold,
     Deployed,
     Destination,
+    Pause,
     Stored,
     SyncUnit,
+    UnitHeld,
     UnitMissing,
     UnitNews,
     UnitStatus,
@@ -51,6 +53,14 @@ async def test_what_somebody_began_meanwhile_is_neither_forgotten_nor_overwritte
     with pytest.raises(Conflict, match="somebody began a sync of it meanwhile"):
         await DraftStore(replace(SHOP, source={"folder": "/elsewhere"})).publish(store)
     assert await store.get("shop") == begun
+
+
+async def test_an_app_that_was_paused_meanwhile_is_not_touched() -> None:
+    paused = replace(SHOP, paused=Pause(reason="migration", by="bob"))
+    store = MemoryStore([paused])
+    with pytest.raises(UnitHeld, match=r"paused by bob: migration\. Let it go on with: trimtab resume shop"):
+        await DraftStore(replace(SHOP, source={"folder": "/elsewhere"})).publish(store)
+    assert await store.get("shop") == paused
 
 
 async def test_publishing_keeps_what_others_recorded_since_the_draft_was_made() -> None:

@@ -32,7 +32,7 @@ from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, Selected, StepStatus
 from trimtab.engine.rows import Verdict
 from trimtab.engine.sync.steps import Apply, Step
-from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit, UnitStatus
+from trimtab.engine.units import Automated, ConditionType, Policy, SyncUnit, UnitHeld, UnitStatus
 from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, RenderFailed, StoreUnavailable
 from trimtab.kube.cluster import Cluster
 
@@ -381,6 +381,24 @@ async def test_a_busy_unit_refuses_another_operation(stage: Stage) -> None:
 
 
 @pytest.mark.fact("A35")
+async def test_a_paused_unit_is_left_alone_until_it_is_resumed(stage: Stage) -> None:
+    await stage.add("web", config_map("settings"), policy=HEALING)
+    async with running(stage.engine) as engine:
+        await synced(stage, "web")
+        await engine.pause("web", reason="migration", by="ann")
+        await stage.patch("ConfigMap", "settings", {"data": {"value": "drifted"}})
+        await stage.until(
+            lambda: engine.unit("web").status.verdict is Verdict.OUT_OF_SYNC, "the drift is seen"
+        )
+        with pytest.raises(UnitHeld, match="paused by ann"):
+            await engine.start_sync("web")
+        assert engine.unit("web").operation is None
+        assert "migration" in stage.events(SyncLeft)[-1].reason
+        await engine.resume("web")
+        await synced(stage, "web")
+    assert (await stage.store.get("web")).paused is None
+
+
 async def test_a_rollback_brings_an_earlier_revision_back(stage: Stage) -> None:
     first = await stage.add("web", config_map("a", "1"))
     async with running(stage.engine) as engine:

@@ -6,28 +6,26 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
-from typing import Final
 
 from msgspec.structs import replace
 
+from trimtab.app.capabilities import capabilities_of
 from trimtab.app.drafts import DraftStore
+from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
-from trimtab.app.sources import SourceManifests, open_manifests
+from trimtab.app.sources import HERE, SourceManifests, open_manifests
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.engine.control.policy import check_hold
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import SyncUnit, UnitMissing
+from trimtab.engine.units import SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import Conflict, Unavailable, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
 from trimtab.resources.digests import digest
 from trimtab.settings import Settings
-from trimtab.sources.rendering.specs import Capabilities
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
-
-#: the cluster at hand, as records name it
-HERE: Final = "here"
 
 
 @asynccontextmanager
@@ -41,16 +39,6 @@ async def open_apps(access: Access, settings: Settings, *, path: str, who: str) 
         capabilities = await capabilities_of(cluster)
         async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
             yield Apps(cluster, settings, manifests, installation, who)
-
-
-async def capabilities_of(cluster: Cluster) -> Capabilities:
-    """What charts may ask about the cluster."""
-    version, discovery = await cluster.version(), await cluster.discover()
-    served = {each.api_version for each in discovery.resources}
-    kinds = {f"{each.api_version}/{each.kind}" for each in discovery.resources}
-    return Capabilities(
-        kube_version=version.git_version.removeprefix("v"), api_versions=tuple(sorted(served | kinds))
-    )
 
 
 class Apps:
@@ -67,6 +55,8 @@ class Apps:
         self.cluster = cluster
         self.installation = installation
         self._who = who
+        #: who works, without the process: what records remember
+        self.person = who.partition(" (")[0]
         self._settings = settings
         self._manifests = manifests
 
@@ -170,6 +160,13 @@ class Work:
             raise Conflict(str(first.key), f"{first.reason}{others}", first.remedy)
         return plan
 
+    def check_hold(self, operation: Operation) -> None:
+        """Refuse to work on an app that somebody paused or pinned, with the way out."""
+        try:
+            check_hold(self._asked, operation)
+        except UnitHeld as error:
+            raise held(self._asked) from error
+
     async def carry_out(
         self, operation: Operation, plan: SyncPlan, *, consent: bool, held: Callable[[str], None]
     ) -> OperationState:
@@ -177,6 +174,7 @@ class Work:
 
         Deletions that wait for somebody's word need `consent`; without it nothing is begun.
         """
+        self.check_hold(operation)
         if plan.held and not consent:
             reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
             remedy = "If they are meant, add --confirm-deletions"
@@ -206,6 +204,7 @@ class Work:
 
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
+        self.check_hold(Operation())
 
         async def go_on() -> OperationState:
             await self._draft.resume(self._apps.records())

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from trimtab.app.holds import held
 from trimtab.engine.operations import Operation
 from trimtab.engine.stores.changing import declared_anew, missing, with_operation, with_status
 from trimtab.engine.units import (
@@ -41,6 +42,8 @@ class DraftStore:
         except UnitMissing:
             await store.create(self._unit)
         else:
+            if stored.hold and stored.hold != self._unit.hold:
+                raise held(stored)
             if stored.operation is not None:
                 reason = "somebody began a sync of it meanwhile, and did not see it through"
                 raise Conflict(
@@ -99,6 +102,11 @@ class DraftStore:
         """Ask something of the unit, or record that it is done."""
         drafted = with_operation(await self.get(unit_id), operation)
         return self._heard(await self._store.set_operation(unit_id, operation) if self._store else drafted)
+
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now."""
+        amended = change(await self.get(unit_id))
+        return self._heard(await self._store.amend(unit_id, change) if self._store else amended)
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of the unit, and of every change made here."""

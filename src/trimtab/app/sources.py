@@ -8,17 +8,21 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
 from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
-from trimtab.sources.repositories.revisions import Wanted
+from trimtab.sources.repositories.revisions import Revision, Wanted
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
+#: the cluster at hand, as records name it
+HERE: Final = "here"
 #: what charts are told when no cluster is at hand: what helm itself assumes
 ASSUMED: Final = Capabilities()
 
@@ -62,6 +66,11 @@ async def open_manifests(
         yield SourceManifests(renderer, repositories, capabilities)
 
 
+def wanted_of(source: AppSource) -> Wanted:
+    """What of its repository a source wants."""
+    return Wanted(url=source.repo_url, target=source.target_revision)
+
+
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
@@ -74,16 +83,17 @@ class SourceManifests:
         """The manifests of the unit's source, at a revision or the one that the source names."""
         del no_cache  # a render's key names all it was made from: there is nothing to mistrust
         source = source_of(unit)
-        tree, commit = await self._tree(source, revision)
+        tree, commit = await self._tree(unit.id, source, revision)
         rendered = await self._renderer.render(
             Request(
                 name=unit.id,
                 namespace=unit.destination.namespace,
                 spec=source.spec,
                 tree=tree,
-                capabilities=self._capabilities,
+                capabilities=await self._capabilities_for(unit),
             )
         )
+        self._note(unit.id, tree, rendered)
         found = commit or f"{_FILES}{rendered.digest[:12]}"
         if revision.startswith(_FILES) and revision != found:
             reason = f"its folder no longer holds what was agreed to, {revision}"
@@ -94,10 +104,23 @@ class SourceManifests:
             digest=rendered.digest,
         )
 
-    async def _tree(self, source: AppSource, revision: str) -> tuple[FolderOrigin | RevisionOrigin, str]:
+    async def _tree(
+        self, unit_id: str, source: AppSource, revision: str
+    ) -> tuple[FolderOrigin | RevisionOrigin, str]:
         """The files, and the commit they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
-        wanted = Wanted(url=source.repo_url, target=revision or source.target_revision)
-        found = await self._repositories.fetch(wanted)
+        found = await self._fetched(unit_id, source, revision)
         return RevisionOrigin(revision=found), found.commit
+
+    async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
+        """The revision that is wanted."""
+        wanted = wanted_of(source)
+        return await self._repositories.fetch(replace(wanted, target=revision or wanted.target))
+
+    async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
+        """What charts are told of the unit's cluster."""
+        return self._capabilities
+
+    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+        """Hear what a render has read; whoever follows commits wants to know."""

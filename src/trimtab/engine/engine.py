@@ -26,9 +26,9 @@ from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
-from trimtab.engine.control.policy import Refresh
+from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring
-from trimtab.engine.control.rooms import Room, Rooms, RoomState, watch_clusters
+from trimtab.engine.control.rooms import Room, Rooms, RoomState, RoomView, watch_clusters
 from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
     ClusterDropped,
@@ -47,6 +47,7 @@ from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.engine.sync.steps import SyncPlan
@@ -59,6 +60,7 @@ from trimtab.engine.units import (
     CredentialsStore,
     Gone,
     ManifestGenerator,
+    Pause,
     ReconciliationSettings,
     Stored,
     SyncUnit,
@@ -284,9 +286,14 @@ class Engine:
             raise UnitMissing(f"unit {unit_id}", "there is no such unit", "Create it")
         return found
 
+    def clusters(self) -> tuple[RoomView, ...]:
+        """Every cluster in use, and how it stands with us."""
+        return tuple(sorted((room.view() for room in self._rooms.all()), key=lambda view: view.name))
+
     async def start_sync(self, unit_id: str, operation: Operation | None = None) -> SyncUnit:
         """Ask for a sync; once this returns it is stored, and happens even if the process dies."""
         unit, asked = self.unit(unit_id), operation or self._usual(self.unit(unit_id))
+        check_hold(unit, asked)
         await self._start(unit, asked, f"asked for by {asked.asked_by or 'somebody'}")
         return self.unit(unit_id)
 
@@ -306,6 +313,19 @@ class Engine:
         """Ask for a sync and wait for its end."""
         await self.start_sync(unit_id, operation)
         return await self.wait_for_sync(unit_id)
+
+    async def pause(self, unit_id: str, *, reason: str = "", by: str = "") -> SyncUnit:
+        """Have nothing begin on the unit until it is resumed; what is under way goes on."""
+        paused = with_pause(Pause(reason=reason, by=by, since=self._clock.now()))
+        return await self._amend(unit_id, paused)
+
+    async def resume(self, unit_id: str) -> SyncUnit:
+        """Have the unit follow its source again, whether it was paused or pinned."""
+        return await self._amend(unit_id, resumed)
+
+    async def _amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        self._hear_unit(await self._store.amend(self.unit(unit_id).id, change))
+        return self.unit(unit_id)
 
     async def terminate(self, unit_id: str) -> OperationState:
         """End the unit's operation, and wait until it has ended."""
@@ -589,7 +609,7 @@ def _figures(room: Room) -> ClusterFigures:
 
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:
     """What somebody wants of a unit; a change of it has the unit looked at."""
-    return unit.source, unit.destination, unit.policy
+    return unit.source, unit.destination, unit.policy, unit.paused, unit.pinned
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

@@ -132,6 +132,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     revision: str = ""
     #: another source than the unit's own, as a rollback needs; None means the unit's
     source: Any = None
+    #: the entry of history that it goes back to; 0 for none
+    entry: int = 0
     #: delete what Git no longer asks for
     prune: bool = False
     #: ask the server what it would do, and change nothing

@@ -44,6 +44,10 @@ class OperationUnderWay(Conflict):
     """The unit is busy with another operation."""
 
 
+class UnitHeld(Conflict):
+    """The unit is paused, or pinned to an entry of its history: nothing is synced until it is resumed."""
+
+
 class Destination(Struct, frozen=True, kw_only=True, gc=False):
     """Where a unit's objects live: the cluster by its name in the credentials, and the default namespace."""
 
@@ -161,6 +165,37 @@ class UnitStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     reconciled_at: datetime | None = None
 
 
+class Pause(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Nothing begins to happen to the unit until somebody resumes it."""
+
+    reason: str = ""
+    by: str = ""
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"paused{_told(self.by, self.since, self.reason)}"
+
+
+class Pin(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The unit is held at an entry of its history: that is what is wanted of it until somebody resumes it."""
+
+    entry: int
+    revision: str
+    reason: str = ""
+    by: str = ""
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        told = _told(self.by, self.since, self.reason)
+        return f"pinned to entry {self.entry} of its history ({self.revision}){told}"
+
+
+def _told(by: str, since: datetime | None, reason: str) -> str:
+    """Who, since when and why, as far as that is known."""
+    when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
+    return f"{f' by {by}' if by else ''}{when}{f': {reason}' if reason else ''}"
+
+
 class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One synced thing: what is wanted of it, how it stands, and what was asked of it last."""
 
@@ -171,8 +206,19 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     policy: Policy = Policy()
     #: whose it is: tenants take turns
     tenant: str = ""
+    #: where somebody keeps the file that says all this; empty for what was asked for by a command
+    declared_in: str = ""
     status: UnitStatus = UnitStatus()
     operation: Operation | None = None
+    #: nothing begins to happen until somebody resumes it
+    paused: Pause | None = None
+    #: held at an entry of history, whatever the source says
+    pinned: Pin | None = None
+
+    @property
+    def hold(self) -> str:
+        """Why nothing is synced by itself, and nothing but the pin when asked; empty if that is not so."""
+        return "; ".join(str(each) for each in (self.paused, self.pinned) if each is not None)
 
     def __post_init__(self) -> None:
         if len(self.id) > LONGEST_ID or not _ID.fullmatch(self.id) or "//" in self.id or ".." in self.id:
@@ -222,7 +268,7 @@ class SyncUnitStore(Protocol):
         """Add a unit; `UnitExists` if its id is taken."""
 
     async def update(self, unit: SyncUnit) -> SyncUnit:
-        """Change what is wanted of a unit; its status and operation stay as they are."""
+        """Change what is wanted of a unit; its status, operation, pause and pin stay as they are."""
 
     async def delete(self, unit_id: str) -> None:
         """Forget a unit; its objects stay as they are."""
@@ -234,6 +280,12 @@ class SyncUnitStore(Protocol):
         """Ask something of a unit, which forgets the last operation's state; None when it is done.
 
         `OperationUnderWay` while another one is there.
+        """
+
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now, in one go with reading them.
+
+        `changing` has the changes; one may be computed several times.
         """
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 import msgspec
 from msgspec import Struct
 
-from trimtab.errors import ClusterUnreachable, TrimtabError, Unavailable
+from trimtab.errors import ClusterUnreachable, Conflict, TrimtabError, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, NotFound
@@ -48,6 +48,10 @@ USUAL_TERMS = LeaseTerms()
 
 class LeaseLost(Unavailable):
     """The lease could not be kept; the work done under it was stopped."""
+
+
+class LeaseTaken(Conflict):
+    """Somebody else holds the lease."""
 
 
 class Holding(Struct, frozen=True, kw_only=True):
@@ -122,6 +126,27 @@ class Lease:
         self._clock = clock
         self._terms = terms
         self._sighting: Sighting | None = None
+        self._ours_until = -math.inf
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is ours at this moment; whoever writes under it asks right before each write.
+
+        The work under a lease is cancelled when it is lost, and yet a process that stood still for a while
+        may go on with its work before it hears of that: this looks at the clock.
+        """
+        return self._clock.monotonic() < self._ours_until
+
+    async def freed(self) -> None:
+        """Return when nobody holds it, by our own clock."""
+        while True:
+            with suppress(Unavailable):
+                found = await self.holding()
+                now = self._clock.monotonic()
+                self._sighting = sighted(self._sighting, found, now)
+                if isinstance(move(self._sighting, self._me, now), Take):
+                    return
+            await self._clock.sleep(self._terms.rhythm.total_seconds())
 
     async def holding(self) -> Holding | None:
         """Who holds it now, or None if it was never taken."""
@@ -131,24 +156,27 @@ class Lease:
             return None
         return holding_in(found)
 
-    async def hold(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def hold(self, work: Callable[[], Awaitable[T]], *, waits: bool = True) -> T:
         """Wait for the lease, do the work while holding it, release it; losing it stops the work.
+
+        Unless `waits`, a lease that somebody else holds is a `LeaseTaken`.
 
         When the lease cannot be kept the work is cancelled and `LeaseLost` raised; `me` must be the name of
         this one candidate alone. Work that does not let itself be cancelled in the time between giving up and
         the end of the lease may overlap with its successor's.
         """
-        taken = await self._acquire()
+        taken = await self._acquire(waits=waits)
         try:
             async with plain_group() as group:
                 keeping = group.create_task(self._keep(taken))
                 done = await work()
                 keeping.cancel()
         finally:
+            self._ours_until = -math.inf
             await self._release()
         return done
 
-    async def _acquire(self) -> float:
+    async def _acquire(self, *, waits: bool) -> float:
         """Try at the terms' rhythm until it is ours; the answer is when the try began that made it so.
 
         A try that takes longer than a holder may go without renewing does not count: others may have seen it
@@ -157,14 +185,17 @@ class Lease:
         while True:
             started = self._clock.monotonic()
             if await self._attempt_within(self._terms.give_up_after) == self._me:
+                self._ours_until = started + self._terms.give_up_after.total_seconds()
                 return started
+            if not waits:
+                raise LeaseTaken(self._subject, "it is not to be had now", "Try again later")
             await self._clock.sleep(self._terms.rhythm.total_seconds())
 
     async def _keep(self, renewed: float) -> None:
         """Renew for ever; end with `LeaseLost` when that failed for too long or somebody else took it."""
         tried = renewed
         while True:
-            lost = renewed + self._terms.give_up_after.total_seconds()
+            lost = self._ours_until = renewed + self._terms.give_up_after.total_seconds()
             due = min(tried + self._terms.rhythm.total_seconds(), lost)
             await self._clock.sleep(max(due - self._clock.monotonic(), 0))
             tried = self._clock.monotonic()
@@ -174,6 +205,7 @@ class Lease:
             if holder == self._me:
                 renewed = tried
             elif holder:
+                self._ours_until = -math.inf
                 raise LeaseLost(self._subject, f"{holder} took it over")
 
     async def _attempt_within(self, limit: timedelta) -> str:

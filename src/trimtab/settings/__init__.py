@@ -191,6 +191,36 @@ class AppsSettings(Struct, frozen=True, kw_only=True):
     namespace: str = "trimtab-system"
 
 
+class RunnerSettings(Struct, frozen=True, kw_only=True):
+    """How `trimtab run` keeps units in sync."""
+
+    #: address and port of /healthz, /readyz, /metrics and /status; port 0 chooses a free one
+    listen: str = "127.0.0.1:8080"
+    #: address and port of /webhooks, which is served only where secrets are agreed; port 0 chooses a free one
+    webhooks: str = "127.0.0.1:8081"
+    #: files with the secrets that were agreed with Git hosts, such as github=/etc/trimtab/github: one secret
+    #: on each line; read anew for every message, so that they can be replaced
+    webhook_secrets: tuple[str, ...] = ()
+    #: parts that units are divided into; every runner of an installation has to be told the same number
+    shards: Count = 1
+    #: parts that one runner holds at most; none: all that nobody else holds
+    most_shards: Count | None = None
+    #: a runner that is gone without a word is succeeded after this long; it stops writing by itself sooner
+    takeover: timedelta = timedelta(seconds=15)
+    #: further clusters by name, such as prod=prod-admin: the name that units call them, and the context
+    clusters: tuple[str, ...] = ()
+    #: only these namespaces are read and written, and nothing cluster-wide; none means all
+    namespaces: tuple[str, ...] = ()
+    #: look for edited unit files this often
+    look_every: timedelta = timedelta(seconds=2)
+    #: units looked at at once
+    looks_at_once: Count = 20
+    #: units synced at once; one that only waits does not count
+    syncs_at_once: Count = 10
+    #: how events are told on stderr
+    log: Literal["text", "json"] = "text"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set, one group per room."""
 
@@ -201,3 +231,4 @@ class Settings(Struct, frozen=True, kw_only=True):
     repositories: RepositoriesSettings = RepositoriesSettings()
     rendering: RenderingSettings = RenderingSettings()
     apps: AppsSettings = AppsSettings()
+    runner: RunnerSettings = RunnerSettings()

@@ -19,6 +19,7 @@ from trimtab.engine.control.policy import (
     Start,
     attempt_at,
     auto_sync,
+    check_hold,
     conditions_after,
     declared_digest,
     heal_wait,
@@ -42,9 +43,12 @@ from trimtab.engine.units import (
     Deployed,
     Destination,
     NamespaceMetadata,
+    Pause,
+    Pin,
     Policy,
     ResourceSummary,
     SyncUnit,
+    UnitHeld,
     UnitStatus,
 )
 from trimtab.errors import Conflict, Missing
@@ -254,6 +258,46 @@ def ended(operation: Operation, phase: OperationPhase = OperationPhase.SUCCEEDED
 
 def entry(number: int, source: Any = None) -> Deployed:
     return Deployed(id=number, revision=f"r{number}", source=source or {}, started_at=NOW, deployed_at=NOW)
+
+
+PAUSE = Pause(reason="migration", by="ann", since=NOW)
+PIN = Pin(entry=3, revision="r3", reason="r4 crashes")
+
+
+def test_a_unit_that_is_held_is_left_alone_and_says_why() -> None:
+    reasons = [
+        auto_sync(unit(paused=PAUSE), NOW),
+        auto_sync(unit(pinned=PIN), NOW),
+        auto_sync(unit(paused=Pause(), pinned=Pin(entry=1, revision="r1", by="bob")), NOW),
+    ]
+    since = f"since {NOW:%Y-%m-%d %H:%M} UTC"
+    assert reasons == [
+        Leave(f"the unit is paused by ann {since}: migration"),
+        Leave("the unit is pinned to entry 3 of its history (r3): r4 crashes"),
+        Leave("the unit is paused; pinned to entry 1 of its history (r1) by bob"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "operation", "is_refused"),
+    [
+        ({}, Operation(), False),
+        ({"paused": PAUSE}, Operation(), True),
+        ({"paused": PAUSE}, Operation(dry_run=True), False),
+        ({"pinned": PIN}, Operation(), True),
+        ({"pinned": PIN}, Operation(entry=2), True),
+        ({"pinned": PIN}, Operation(entry=3), False),
+        ({"pinned": PIN, "paused": PAUSE}, Operation(entry=3), True),
+    ],
+)
+def test_what_is_asked_of_a_held_unit_is_refused_unless_it_is_what_it_is_held_at(
+    changes: dict[str, Any], operation: Operation, *, is_refused: bool
+) -> None:
+    if not is_refused:
+        check_hold(unit(**changes), operation)
+        return
+    with pytest.raises(UnitHeld, match="Resume it first"):
+        check_hold(unit(**changes), operation)
 
 
 @pytest.mark.fact("A35")

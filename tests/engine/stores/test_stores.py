@@ -16,6 +16,7 @@ from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, StepResult, SyncPhase
 from trimtab.engine.rows import Verdict
 from trimtab.engine.stores import FileStore, Keyring, MemoryStore, RecordStore
+from trimtab.engine.stores.changing import resumed, with_pause, with_pin
 from trimtab.engine.units import (
     AllTold,
     Automated,
@@ -25,12 +26,15 @@ from trimtab.engine.units import (
     Destination,
     Gone,
     OperationUnderWay,
+    Pause,
+    Pin,
     Policy,
     ResourceSummary,
     Stored,
     SyncUnit,
     SyncUnitStore,
     UnitExists,
+    UnitHeld,
     UnitMissing,
     UnitNews,
     UnitStatus,
@@ -156,6 +160,22 @@ async def test_a_status_is_read_as_it_was_set_even_by_the_next_process(opening: 
     assert (await opening().get("shop/web")) == replace(WEB, status=STATUS)
 
 
+async def test_a_pause_and_a_pin_last_until_the_unit_is_resumed(opening: Opening) -> None:
+    store = opening()
+    await store.create(replace(WEB, status=STATUS))
+    pin = Pin(entry=1, revision="4f2c9e1", reason="the new one crashes", by="ann", since=NOW)
+    pause = Pause(reason="migration", by="bob", since=NOW)
+    await store.amend("shop/web", with_pin(pin))
+    await store.amend("shop/web", with_pause(pause))
+    await store.update(replace(WEB, source="another"))
+    found = await opening().get("shop/web")
+    assert found == replace(WEB, source="another", status=STATUS, pinned=pin, paused=pause)
+    with pytest.raises(UnitHeld, match="it is paused by bob since 2026-03-04 05:06 UTC: migration"):
+        await store.amend("shop/web", with_pin(pin))
+    await store.amend("shop/web", resumed)
+    assert await opening().get("shop/web") == replace(WEB, source="another", status=STATUS)
+
+
 async def test_asking_something_of_a_unit_forgets_the_last_operations_state(opening: Opening) -> None:
     store = opening()
     await store.create(replace(WEB, status=STATUS))
@@ -194,6 +214,7 @@ async def test_a_deleted_unit_is_gone(opening: Opening) -> None:
         lambda store: store.delete("shop/web"),
         lambda store: store.set_status("shop/web", STATUS),
         lambda store: store.set_operation("shop/web", Operation()),
+        lambda store: store.amend("shop/web", resumed),
     ],
 )
 async def test_a_missing_unit_is_said_to_be_missing(

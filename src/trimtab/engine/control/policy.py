@@ -23,6 +23,7 @@ from trimtab.engine.units import (
     Deployed,
     ResourceSummary,
     SyncUnit,
+    UnitHeld,
     UnitStatus,
 )
 from trimtab.errors import Conflict, Missing
@@ -65,6 +66,8 @@ AutoSync: TypeAlias = Leave | Refuse | Later | Start
 def auto_sync(unit: SyncUnit, now: datetime) -> AutoSync:
     """What to do about a unit that has just been compared, without anybody asking."""
     automated, status = unit.policy.automated, unit.status
+    if unit.hold:
+        return Leave(f"the unit is {unit.hold}")
     if automated is None or not automated.enabled:
         return Leave("the unit is not automated")
     if unit.operation is not None:
@@ -79,6 +82,17 @@ def auto_sync(unit: SyncUnit, now: datetime) -> AutoSync:
             "every object of the unit would be pruned: confirm it with a sync, or allow the unit to be empty"
         )
     return _next_sync(unit, automated, differing, now)
+
+
+def check_hold(unit: SyncUnit, operation: Operation) -> None:
+    """Refuse what somebody asks of a unit that is held; trying out, and going to where it is pinned, are not.
+
+    Ending a hold is somebody's own decision, so no operation does it in passing.
+    """
+    to_the_pin = unit.pinned is not None and unit.pinned.entry == operation.entry
+    if operation.dry_run or not unit.hold or (to_the_pin and unit.paused is None):
+        return
+    raise UnitHeld(f"unit {unit.id}", f"it is {unit.hold}", "Resume it first")
 
 
 def _would_empty(automated: Automated, status: UnitStatus) -> bool:

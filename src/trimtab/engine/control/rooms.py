@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
+from msgspec import Struct
+
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.units import ClusterEntry, ClusterNews, CredentialsStore
 from trimtab.errors import TrimtabError, Unavailable
@@ -30,6 +32,14 @@ class RoomState(enum.Enum):
     LOST = "lost"
 
 
+class RoomView(Struct, frozen=True, kw_only=True):
+    """How a cluster stands with us, for telling."""
+
+    name: str
+    state: str
+    problem: str = ""
+
+
 class Room:
     """One cluster in use."""
 
@@ -44,6 +54,12 @@ class Room:
     def open_desk(self) -> Desk | None:
         """The desk, if its live state can be asked."""
         return self.desk if self.state is RoomState.READY else None
+
+    def view(self) -> RoomView:
+        """How it stands."""
+        return RoomView(
+            name=self.name, state=self.state.value, problem=str(self.problem) if self.problem else ""
+        )
 
     def refusal(self) -> TrimtabError:
         """Why its live state cannot be asked."""

@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from trimtab.engine.operations import Operation
-from trimtab.engine.units import OperationUnderWay, SyncUnit, UnitExists, UnitMissing, UnitStatus
+from trimtab.engine.units import (
+    OperationUnderWay,
+    Pause,
+    Pin,
+    SyncUnit,
+    UnitExists,
+    UnitHeld,
+    UnitMissing,
+    UnitStatus,
+)
 
 
 def declared_anew(stored: SyncUnit, wanted: SyncUnit) -> SyncUnit:
     """The stored unit with what is wanted of it now."""
-    return replace(wanted, status=stored.status, operation=stored.operation)
+    return replace(
+        wanted,
+        status=stored.status,
+        operation=stored.operation,
+        paused=stored.paused,
+        pinned=stored.pinned,
+    )
+
+
+def with_pause(pause: Pause) -> Callable[[SyncUnit], SyncUnit]:
+    """The change that pauses a unit."""
+    return lambda stored: replace(stored, paused=pause)
+
+
+def with_pin(pin: Pin) -> Callable[[SyncUnit], SyncUnit]:
+    """The change that holds a unit at an entry of its history; whoever paused it has the first word."""
+
+    def pinned(stored: SyncUnit) -> SyncUnit:
+        if stored.paused is not None:
+            raise UnitHeld(f"unit {stored.id}", f"it is {stored.paused}", "Resume it first")
+        return replace(stored, pinned=pin)
+
+    return pinned
+
+
+def resumed(stored: SyncUnit) -> SyncUnit:
+    """The unit, following its source again."""
+    return replace(stored, paused=None, pinned=None)
 
 
 def with_status(stored: SyncUnit, status: UnitStatus) -> SyncUnit:

@@ -30,6 +30,8 @@ from trimtab.engine.units import (
     AllTold,
     Destination,
     Gone,
+    Pause,
+    Pin,
     Policy,
     Stored,
     SyncUnit,
@@ -63,6 +65,8 @@ class _Noted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     status: UnitStatus = UnitStatus()
     operation: Operation | None = None
+    paused: Pause | None = None
+    pinned: Pin | None = None
 
 
 class FileStore:
@@ -113,6 +117,10 @@ class FileStore:
     async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
         return await self._note(with_operation(await self._current(unit_id), operation))
+
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now."""
+        return await self._note(change(await self._current(unit_id)))
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change, edits by hand included."""
@@ -230,6 +238,8 @@ def _read(folder: Path, unit_id: str) -> SyncUnit:
         tenant=declared.tenant,
         status=noted.status,
         operation=noted.operation,
+        paused=noted.paused,
+        pinned=noted.pinned,
     )
 
 
@@ -285,7 +295,7 @@ def _declared_text(unit: SyncUnit) -> bytes:
 
 
 def _write_noted(folder: Path, unit: SyncUnit) -> None:
-    noted = _Noted(status=unit.status, operation=unit.operation)
+    noted = _Noted(status=unit.status, operation=unit.operation, paused=unit.paused, pinned=unit.pinned)
     _write(_noted_path(folder, unit.id), msgspec.json.format(msgspec.json.encode(noted)))
 
 

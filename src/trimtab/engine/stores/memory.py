@@ -49,6 +49,10 @@ class MemoryStore:
         """Ask something of a unit, or record that it is done."""
         return self._put(with_operation(self._stored(unit_id), operation))
 
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now."""
+        return self._put(change(self._stored(unit_id)))
+
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change."""
         for unit in await self.list():

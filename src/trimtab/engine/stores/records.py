@@ -132,6 +132,10 @@ class RecordStore:
         """Ask something of a unit, or record that it is done."""
         return await self._change(unit_id, lambda stored: with_operation(stored, operation))
 
+    async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        """Change a unit's pause, pin or operation by what they are now."""
+        return await self._change(unit_id, change)
+
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change, whoever made it."""
         names: dict[str, str] = {}

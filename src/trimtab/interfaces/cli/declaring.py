@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from trimtab.errors import Conflict, Missing
+from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.origins import name_for, source_named
 
 if TYPE_CHECKING:
     from trimtab.app import Apps
     from trimtab.engine.operations import Operation
-    from trimtab.engine.units import SyncUnit
+    from trimtab.engine.units import Policy, SyncUnit
 
 
 class Asked(NamedTuple):
@@ -28,6 +28,8 @@ class Asked(NamedTuple):
     prune: bool
     create_namespace: bool
     adopt: bool
+    auto: bool | None
+    self_heal: bool
 
 
 _OPTIONS = (
@@ -44,6 +46,12 @@ _OPTIONS = (
     click.option("--prune", is_flag=True, help="Delete what SOURCE no longer declares."),
     click.option("--create-namespace", is_flag=True, help="Make the namespace if it is not there."),
     click.option("--adopt", is_flag=True, help="Take over objects that somebody else manages."),
+    click.option(
+        "--auto/--no-auto",
+        default=None,
+        help="Have a runner sync every new commit, pruning with --prune; or no longer.",
+    ),
+    click.option("--self-heal", is_flag=True, help="With --auto: put back what is changed in the cluster."),
 )
 
 
@@ -65,8 +73,14 @@ async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
     """The app that is meant: as it is recorded, with what the command line says anew."""
     from msgspec.structs import replace
 
-    from trimtab.app.apps import HERE
-    from trimtab.app.sources import recorded, source_of
+    unit = await _unit_meant(apps, asked)
+    return replace(unit, policy=_policy_asked(unit, asked))
+
+
+async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
+    from msgspec.structs import replace
+
+    from trimtab.app.sources import HERE, recorded, source_of
     from trimtab.engine.units import Destination, SyncUnit
 
     source = source_named(asked.source, path=asked.path, revision=asked.revision)
@@ -86,6 +100,28 @@ async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
     if asked.namespace:
         known = replace(known, destination=replace(known.destination, namespace=asked.namespace))
     return known if source is None else replace(known, source=recorded(source))
+
+
+def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
+    """How the app is to be treated from now on."""
+    from msgspec.structs import replace
+
+    from trimtab.app.sources import source_of
+    from trimtab.engine.units import Automated
+
+    policy = unit.policy
+    if asked.self_heal and not asked.auto:
+        raise InvalidSpec(f"app {unit.id}", "--self-heal is about automated apps", "Add --auto")
+    if asked.auto is None:
+        return policy
+    if not asked.auto:
+        return replace(policy, automated=None)
+    if source_of(unit).folder and not unit.declared_in:
+        reason = "a runner cannot follow a folder of your machine"
+        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a Git address, or leave out --auto")
+    options = ("CreateNamespace=true",) if asked.create_namespace else ()
+    automated = Automated(prune=asked.prune, self_heal=asked.self_heal)
+    return replace(policy, automated=automated, options=tuple(dict.fromkeys((*policy.options, *options))))
 
 
 def operation_asked(asked: Asked) -> Operation:

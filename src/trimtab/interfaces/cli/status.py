@@ -42,7 +42,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
     click.echo(text if output == "text" else encoded(shown, output))
 
 
-_HEADINGS = ("APP", "SYNC", "HEALTH", "REVISION", "NAMESPACE", "SOURCE")
+_HEADINGS = ("APP", "SYNC", "HEALTH", "REVISION", "NAMESPACE", "SOURCE", "HELD")
 _COLUMNS = ("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "MESSAGE")
 _PARTS = tuple(each.lower() for each in _COLUMNS)
 
@@ -74,6 +74,7 @@ def _summary(unit: SyncUnit) -> dict[str, str]:
         "revision": stands.revision or "-",
         "namespace": unit.destination.namespace,
         "source": str(source_of(unit)),
+        "held": unit.hold or "-",
     }
 
 

@@ -16,8 +16,11 @@ import click
 VERBS = {
     "cluster": "cluster",
     "install": "install",
+    "pause": "pause",
     "plan": "plan",
     "render": "render",
+    "resume": "resume",
+    "run": "run",
     "settings": "settings",
     "status": "status",
     "sync": "sync",

@@ -71,6 +71,10 @@ class Readers:
             if not readers:
                 del index[tree, path]
 
+    def knows(self, reader: str) -> bool:
+        """Whether somebody's last render is remembered."""
+        return reader in self._looks
+
     def affected(self, tree: str, paths: Iterable[str]) -> frozenset[str]:
         """Whoever has looked at one of these paths, or into a folder above one."""
         found: set[str] = set()

@@ -1,0 +1,207 @@
+"""Units as people write them down: one YAML file each, in a folder or a repository. Pure.
+
+    units/shop/web.yaml     the unit shop/web
+
+A file names what is wanted and nothing else. What cannot be read is told beside the others and never taken
+for a file that went, so that a typing error withdraws nothing.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.app.shards import Shard
+from trimtab.app.sources import HERE, AppSource, recorded
+from trimtab.engine.units import Destination, Policy, SyncUnit
+from trimtab.errors import InvalidSpec, TrimtabError
+from trimtab.resources import yaml
+from trimtab.sources.trees import EntryKind, Tree
+
+#: bytes of the largest file that is read, and how many files
+LARGEST_FILE: Final = 256 << 10
+MOST_FILES: Final = 20_000
+_ENDINGS: Final = (".yaml", ".yml")
+_SOURCE_FIELDS: Final = frozenset({"folder", "repoURL", "targetRevision", "spec"})
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """Where unit files are kept: a folder of this machine, or a repository; and where in it."""
+
+    folder: str = ""
+    url: str = ""
+    target: str = "HEAD"
+    path: str = ""
+
+    def __str__(self) -> str:
+        place = self.folder or self.url
+        return f"{place}, {self.path}" if self.path else place
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """All unit files of one moment: what they say, and what is wrong with those that say nothing."""
+
+    revision: str
+    units: Mapping[str, SyncUnit]
+    problems: Mapping[str, TrimtabError]
+
+
+class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    source: dict[str, Any]
+    destination: dict[str, Any] = {}
+    id: str = ""
+    policy: Policy = Policy()
+    tenant: str = ""
+
+
+def snapshot_of(tree: Tree, origin: Origin, revision: str) -> Snapshot:
+    """What the unit files below the origin's path say; an error if there is no such folder."""
+    units: dict[str, SyncUnit] = {}
+    problems: dict[str, TrimtabError] = {}
+    for path in _files(tree, origin.path.strip("/")):
+        unit_id = _id_of(path, origin.path.strip("/"))
+        try:
+            if unit_id in units or unit_id in problems:
+                units.pop(unit_id, None)
+                raise InvalidSpec(f"unit {unit_id}", "two files describe it", f"Remove {path} or the other")
+            units[unit_id] = unit_in(tree.read(path), unit_id, path, origin)
+        except TrimtabError as error:
+            problems[unit_id] = error
+    return Snapshot(revision=revision, units=units, problems=problems)
+
+
+def _files(tree: Tree, folder: str) -> Iterator[str]:
+    """The unit files below a folder; whatever begins with a dot is being written or edited."""
+    waiting, found = [folder], 0
+    while waiting:
+        place = waiting.pop()
+        for entry in tree.entries(place):
+            path = f"{place}/{entry.name}" if place else entry.name
+            if entry.name.startswith("."):
+                continue
+            if entry.kind is EntryKind.FOLDER:
+                waiting.append(path)
+            elif entry.kind is EntryKind.FILE and entry.name.endswith(_ENDINGS):
+                found += 1
+                if found > MOST_FILES:
+                    reason = f"it holds more than {MOST_FILES} unit files"
+                    raise InvalidSpec(f"folder {folder or '.'}", reason, "Divide it")
+                yield path
+
+
+def _id_of(path: str, folder: str) -> str:
+    name = path.removeprefix(f"{folder}/") if folder else path
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return unquote(name)
+
+
+def unit_in(content: bytes, unit_id: str, where: str, origin: Origin) -> SyncUnit:
+    """The unit that a file describes."""
+    if len(content) > LARGEST_FILE:
+        raise InvalidSpec(where, f"it has more than {LARGEST_FILE >> 10} KiB", "A unit is a few lines")
+    try:
+        file = msgspec.convert(yaml.load(content.decode(), source=where), _File)
+        destination = msgspec.convert({"cluster": HERE, **file.destination}, Destination)
+        source = msgspec.convert(file.source, AppSource)
+    except (msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise InvalidSpec(where, f"it does not describe a unit: {error}", "Mend the file") from error
+    if file.id not in {"", unit_id}:
+        raise InvalidSpec(where, f"it is named for unit {unit_id} and says {file.id}", "Rename it")
+    return SyncUnit(
+        id=unit_id,
+        source=recorded(_settled(source, file.source, where, origin)),
+        destination=destination,
+        policy=file.policy,
+        tenant=file.tenant,
+        declared_in=str(origin),
+    )
+
+
+def _settled(source: AppSource, written: Mapping[str, Any], where: str, origin: Origin) -> AppSource:
+    """The source with what a file leaves out: its own repository."""
+    unknown = sorted(set(written) - _SOURCE_FIELDS)
+    if unknown:
+        reason = f"a source has no field {unknown[0]}; it has {', '.join(sorted(_SOURCE_FIELDS))}"
+        raise InvalidSpec(where, reason, "Mend the file")
+    if source.folder and source.repo_url:
+        raise InvalidSpec(where, "its source is a folder and a repository", "Leave one out")
+    if source.folder and origin.url:
+        reason = "its source is a folder of the runner's machine, which a repository cannot name"
+        raise InvalidSpec(where, reason, "Name a repository with repoURL, or none for the file's own")
+    if source.folder:
+        place = source.folder if source.folder.startswith("/") else f"{origin.folder}/{source.folder}"
+        return replace(source, folder=posixpath.normpath(place))
+    if source.repo_url:
+        return source
+    if not origin.url:
+        raise InvalidSpec(where, "its source names neither folder nor repoURL", "Name one")
+    target = source.target_revision if "targetRevision" in written else origin.target
+    return replace(source, repo_url=origin.url, target_revision=target)
+
+
+class Record(Struct, frozen=True):
+    """A unit is to be recorded."""
+
+    unit: SyncUnit
+
+
+class Amend(Struct, frozen=True):
+    """A recorded unit is to be recorded otherwise."""
+
+    unit: SyncUnit
+
+
+class Withdraw(Struct, frozen=True):
+    """A recorded unit is to be kept no longer."""
+
+    id: str
+
+
+class Refuse(Struct, frozen=True):
+    """A unit's file is not followed, for this reason."""
+
+    id: str
+    reason: str
+
+
+Move: TypeAlias = Record | Amend | Withdraw | Refuse
+
+
+def moves(snapshot: Snapshot, known: Iterable[SyncUnit], origin: Origin, shard: Shard) -> tuple[Move, ...]:
+    """What has to be recorded of a shard's units so that the records say what the files say.
+
+    An app that a command recorded is taken over by a file of its name; a unit of another origin is not. Only
+    what this origin declared before is ever withdrawn, and never what has a file that cannot be read.
+    """
+    by_id = {unit.id: unit for unit in known if shard.has(unit.id)}
+    found: list[Move] = [
+        Refuse(unit_id, str(problem)) for unit_id, problem in snapshot.problems.items() if shard.has(unit_id)
+    ]
+    for unit_id, unit in snapshot.units.items():
+        if shard.has(unit_id):
+            found.extend(_move(unit, by_id.get(unit_id), origin))
+    for unit_id, unit in by_id.items():
+        if unit.declared_in == str(origin) and unit_id not in {*snapshot.units, *snapshot.problems}:
+            found.append(Withdraw(unit_id))
+    return tuple(found)
+
+
+def _move(unit: SyncUnit, known: SyncUnit | None, origin: Origin) -> Iterator[Move]:
+    if known is None:
+        yield Record(unit)
+    elif known.declared_in not in {"", str(origin)}:
+        yield Refuse(unit.id, f"a unit of this id is declared in {known.declared_in}")
+    elif declared_part(known) != declared_part(unit):
+        yield Amend(unit)
+
+
+def declared_part(unit: SyncUnit) -> tuple[object, ...]:
+    """What a file says of a unit."""
+    return unit.source, unit.destination, unit.policy, unit.tenant, unit.declared_in

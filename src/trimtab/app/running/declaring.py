@@ -1,0 +1,191 @@
+"""Follows unit files, in a folder or a repository, and has the records say what they say.
+
+Reading and parsing happen in a thread. What cannot be read changes nothing: the last good files stay in
+force, and that is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeAlias, assert_never
+
+from trimtab.app.running.declared import (
+    Amend,
+    Move,
+    Origin,
+    Record,
+    Refuse,
+    Snapshot,
+    Withdraw,
+    moves,
+    snapshot_of,
+)
+from trimtab.app.running.events import (
+    AnyEvent,
+    UnitDeclared,
+    UnitFileRefused,
+    UnitsRead,
+    UnitsUnread,
+    UnitWithdrawn,
+)
+from trimtab.app.shards import Shard
+from trimtab.engine.units import SyncUnitStore, UnitMissing
+from trimtab.errors import Conflict, TrimtabError, Unavailable
+from trimtab.sources import FolderTree, Repositories, tree_of
+from trimtab.sources.repositories.revisions import Standing, Wanted
+from trimtab.tasks import Clock
+
+Tell: TypeAlias = Callable[[AnyEvent], None]
+_AGAIN = 5.0
+
+
+class Declarations:
+    """What the unit files say now, for whoever holds a shard."""
+
+    def __init__(self, origin: Origin, *, clock: Clock, tell: Tell) -> None:
+        self.origin = origin
+        self.current: Snapshot | None = None
+        #: why they cannot be read now; empty if they can
+        self.problem = ""
+        self._clock, self._tell = clock, tell
+        self._changed = asyncio.Event()
+
+    async def after(self, seen: Snapshot | None) -> Snapshot:
+        """What the files say, as soon as that is something else than what was seen."""
+        while self.current is None or self.current is seen:
+            changed = self._changed
+            await changed.wait()
+        return self.current
+
+    def read(self, snapshot: Snapshot) -> None:
+        """Take in what the files say."""
+        self.problem = ""
+        self.current = snapshot
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        told = UnitsRead(
+            at=self._clock.now(),
+            origin=str(self.origin),
+            revision=snapshot.revision,
+            units=len(snapshot.units),
+        )
+        self._tell(told)
+
+    def unread(self, reason: str) -> None:
+        """Take in that the files cannot be read."""
+        if reason != self.problem:
+            self.problem = reason
+            self._tell(UnitsUnread(at=self._clock.now(), origin=str(self.origin), reason=reason))
+
+
+async def follow_folder(declarations: Declarations, *, every: timedelta, clock: Clock) -> None:
+    """Read the files of a folder whenever one was edited."""
+    folder, seen = Path(declarations.origin.folder), None
+    while True:
+        try:
+            prints = await asyncio.to_thread(_prints, folder)
+            if prints != seen:
+                snapshot = await asyncio.to_thread(_read_folder, folder, declarations.origin)
+                seen = prints
+                declarations.read(snapshot)
+        except TrimtabError as error:
+            declarations.unread(str(error))
+        await clock.sleep(every.total_seconds())
+
+
+def _read_folder(folder: Path, origin: Origin) -> Snapshot:
+    return snapshot_of(FolderTree(folder), origin, "the files at hand")
+
+
+def _prints(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """What identifies one writing of every file: whoever edits one changes at least one of these."""
+    found = []
+    try:
+        for place, folders, names in os.walk(folder, onerror=_raise):
+            folders[:] = [each for each in folders if not each.startswith(".")]
+            for name in names:
+                stat = (Path(place) / name).lstat()
+                found.append((f"{place}/{name}", stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise Unavailable(f"folder {folder}", f"it cannot be read: {reason}") from error
+    return tuple(sorted(found))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+async def follow_repository(declarations: Declarations, repositories: Repositories) -> None:
+    """Read the files of a repository whenever it has a new commit."""
+    origin = declarations.origin
+    heard: asyncio.Queue[Standing] = asyncio.Queue()
+    consumer = f"unit files of {origin}"
+    paths = (origin.path.strip("/"),) if origin.path.strip("/") else ()
+    wanted = Wanted(url=origin.url, target=origin.target, paths=paths)
+    repositories.follow(consumer, wanted, tell=lambda _name, standing: heard.put_nowait(standing))
+    in_force = ""
+    try:
+        while True:
+            standing = await heard.get()
+            if standing.error is not None:
+                declarations.unread(standing.message)
+            revision = standing.revision
+            if revision is None or revision.commit == in_force:
+                continue
+            try:
+                tree = await asyncio.to_thread(tree_of, revision)
+                declarations.read(await asyncio.to_thread(snapshot_of, tree, origin, revision.commit))
+                in_force = revision.commit
+            except TrimtabError as error:
+                declarations.unread(str(error))
+    finally:
+        repositories.unfollow(consumer)
+
+
+async def keep_records(
+    declarations: Declarations, store: SyncUnitStore, shard: Shard, *, clock: Clock, tell: Tell
+) -> None:
+    """Have the records of a shard say what the files say, for ever."""
+    seen: Snapshot | None = None
+    while True:
+        snapshot = await declarations.after(seen)
+        try:
+            for move in moves(snapshot, await store.list(), declarations.origin, shard):
+                tell(await _made(move, store, snapshot, clock))
+            seen = snapshot
+        except Unavailable as error:
+            declarations.unread(str(error))
+            await clock.sleep(_AGAIN)
+
+
+async def _made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
+    """Make a move; whoever was faster is not overruled, and the next reading sees what he did."""
+    try:
+        return await _move_made(move, store, snapshot, clock)
+    except Conflict as error:
+        unit_id = move.unit.id if isinstance(move, Record | Amend) else move.id
+        return UnitFileRefused(at=clock.now(), unit=unit_id, reason=str(error))
+
+
+async def _move_made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
+    match move:
+        case Record(unit=unit):
+            await store.create(unit)
+            return UnitDeclared(at=clock.now(), unit=unit.id, revision=snapshot.revision)
+        case Amend(unit=unit):
+            await store.update(unit)
+            return UnitDeclared(at=clock.now(), unit=unit.id, revision=snapshot.revision)
+        case Withdraw(id=unit_id):
+            with suppress(UnitMissing):  # somebody was faster
+                await store.delete(unit_id)
+            return UnitWithdrawn(at=clock.now(), unit=unit_id)
+        case Refuse(id=unit_id, reason=reason):
+            return UnitFileRefused(at=clock.now(), unit=unit_id, reason=reason)
+        case _:
+            assert_never(move)

@@ -1,0 +1,219 @@
+"""What happens to a runner itself, beside what its engines tell: typed values for the log. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.engine.events import Event, Severity, severity_of
+
+
+class Listening(Struct, frozen=True, kw_only=True, tag_field="event", tag="Listening"):
+    """The runner can be asked."""
+
+    at: datetime
+    address: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what} at {self.address}"
+
+
+class ShardTaken(Struct, frozen=True, kw_only=True, tag_field="event", tag="ShardTaken"):
+    """The units of a shard are kept by this runner from now on."""
+
+    at: datetime
+    shard: str
+
+    def __str__(self) -> str:
+        return f"shard {self.shard} is kept here"
+
+
+class ShardLost(Struct, frozen=True, kw_only=True, tag_field="event", tag="ShardLost"):
+    """The units of a shard are kept by this runner no longer; it tries again."""
+
+    at: datetime
+    shard: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"shard {self.shard} is kept here no longer: {self.reason}"
+
+
+class ShardHeldElsewhere(Struct, frozen=True, kw_only=True, tag_field="event", tag="ShardHeldElsewhere"):
+    """Another runner keeps the units of a shard."""
+
+    at: datetime
+    shard: str
+    holder: str
+
+    def __str__(self) -> str:
+        return f"shard {self.shard} is kept by {self.holder}"
+
+
+class HomeUnreachable(Struct, frozen=True, kw_only=True, tag_field="event", tag="HomeUnreachable"):
+    """The cluster with the records does not answer yet; nothing is kept until it does."""
+
+    at: datetime
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class UnitsRead(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitsRead"):
+    """The unit files were read."""
+
+    at: datetime
+    origin: str
+    revision: str
+    units: int
+
+    def __str__(self) -> str:
+        return f"{self.units} units are declared in {self.origin} at {self.revision}"
+
+
+class UnitsUnread(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitsUnread"):
+    """The unit files could not be read; what they said last stays in force."""
+
+    at: datetime
+    origin: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the units of {self.origin} stay as they were: {self.reason}"
+
+
+class UnitFileRefused(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitFileRefused"):
+    """One unit file says nothing that can be followed; what it said last stays in force."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"its file is not followed: {self.reason}"
+
+
+class UnitDeclared(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitDeclared"):
+    """A unit was recorded, or recorded otherwise, as its file says."""
+
+    at: datetime
+    unit: str
+    revision: str
+
+    def __str__(self) -> str:
+        return f"recorded as declared at {self.revision}"
+
+
+class UnitWithdrawn(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitWithdrawn"):
+    """A unit's file is gone, so it is kept no longer; its objects stay."""
+
+    at: datetime
+    unit: str
+
+    def __str__(self) -> str:
+        return "its file is gone: it is kept no longer, and its objects stay"
+
+
+class SourceTrouble(Struct, frozen=True, kw_only=True, tag_field="event", tag="SourceTrouble"):
+    """News of a unit's repository cannot be had; the last good revision stays in force."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class CommitFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="CommitFound"):
+    """A repository has a new commit."""
+
+    at: datetime
+    repository: str
+    revision: str
+    units: int
+
+    def __str__(self) -> str:
+        return f"{self.repository} is at {self.revision}, which concerns {self.units} units"
+
+
+class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookHeard"):
+    """A Git host said that something has changed."""
+
+    at: datetime
+    provider: str
+    kind: str
+    units: int
+
+    def __str__(self) -> str:
+        return f"{self.provider} tells of a {self.kind}, which concerns {self.units} followers"
+
+
+class WebhookTurnedAway(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookTurnedAway"):
+    """A message did not prove where it comes from, or could not be read."""
+
+    at: datetime
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Stopping(Struct, frozen=True, kw_only=True, tag_field="event", tag="Stopping"):
+    """The runner was asked to end; what is under way goes on wherever the next one runs."""
+
+    at: datetime
+
+    def __str__(self) -> str:
+        return "asked to end: what is under way goes on with the next runner"
+
+
+RunnerEvent: TypeAlias = (
+    Listening
+    | ShardTaken
+    | ShardLost
+    | ShardHeldElsewhere
+    | HomeUnreachable
+    | UnitsRead
+    | UnitsUnread
+    | UnitFileRefused
+    | UnitDeclared
+    | UnitWithdrawn
+    | SourceTrouble
+    | CommitFound
+    | WebhookHeard
+    | WebhookTurnedAway
+    | Stopping
+)
+AnyEvent: TypeAlias = Event | RunnerEvent
+
+_WORRYING = (
+    ShardLost,
+    HomeUnreachable,
+    UnitsUnread,
+    UnitFileRefused,
+    SourceTrouble,
+    WebhookTurnedAway,
+)
+_encoder = msgspec.json.Encoder()
+
+
+def json_line(event: AnyEvent) -> str:
+    """The event as one line of a log for programs."""
+    return _encoder.encode(event).decode()
+
+
+def text_line(event: AnyEvent) -> str:
+    """The event as one line of a log for people: when, how grave, about what, and a sentence."""
+    worrying = isinstance(event, _WORRYING) or (
+        isinstance(event, Event) and severity_of(event) is Severity.WARNING
+    )
+    about = getattr(event, "unit", "") or getattr(event, "cluster", "")
+    words = " ".join(str(event).split())
+    stamp = event.at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{stamp} {'WARNING' if worrying else 'INFO':7} {f'{about}: ' if about else ''}{words}"

@@ -1,0 +1,180 @@
+"""From a new commit to the units that it concerns: one poller per repository, and an index of who read what.
+
+A commit is compared with the last one as trees, and only the units whose last render has looked at something
+that changed are looked at again. Webhooks make a look at a repository come sooner, and nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
+from trimtab.app.sources import AppSource, SourceManifests, source_of, wanted_of
+from trimtab.engine.units import Gone, Stored, SyncUnit, UnitNews
+from trimtab.errors import TrimtabError, Unavailable
+from trimtab.sources import FolderOrigin, Renderer, Repositories, RevisionOrigin
+from trimtab.sources.hints.changes import Change
+from trimtab.sources.rendering.affected import Readers
+from trimtab.sources.rendering.looking import MAIN
+from trimtab.sources.rendering.rendered import Rendered
+from trimtab.sources.rendering.specs import Capabilities
+from trimtab.sources.repositories.revisions import Revision, Standing, Wanted
+from trimtab.tasks import Clock
+
+#: has a unit looked at soon, if it is kept here
+Look: TypeAlias = Callable[[str], None]
+
+
+class _Moved(Struct, frozen=True):
+    """One follower's way from one commit to the next."""
+
+    consumer: str
+    before: Revision | None
+    after: Revision
+
+
+class Commits:
+    """Follows the repositories of units, and has units looked at when a commit concerns them."""
+
+    def __init__(
+        self,
+        repositories: Repositories,
+        renderer: Renderer,
+        *,
+        clock: Clock,
+        look: Look,
+        tell: Callable[[AnyEvent], None],
+    ) -> None:
+        self._repositories, self._renderer = repositories, renderer
+        self._clock, self._look, self._tell = clock, look, tell
+        self.readers = Readers()
+        self._followed: dict[str, Wanted] = {}
+        self._stands: dict[str, Standing] = {}
+        self._moved: asyncio.Queue[_Moved] = asyncio.Queue()
+
+    def hear(self, news: UnitNews) -> None:
+        """Follow the repositories of units as they come, change and go."""
+        match news:
+            case Stored(unit=unit):
+                self._follow(unit)
+            case Gone(id=unit_id):
+                self.forget(unit_id)
+            case _:
+                return
+
+    def forget(self, unit_id: str) -> None:
+        """Follow nothing for a unit any more."""
+        if self._followed.pop(unit_id, None) is not None:
+            self._repositories.unfollow(unit_id)
+        self._stands.pop(unit_id, None)
+        self.readers.forget(unit_id)
+
+    def problem(self, unit_id: str) -> str:
+        """What is wrong with news of a unit's repository; empty if nothing is."""
+        return self._repositories.standing(unit_id).message
+
+    def hint(self, change: Change) -> int:
+        """Look soon at what has changed, as somebody says; the answer is how many that concerns."""
+        return len(self._repositories.hint(change).consumers)
+
+    async def run(self) -> None:
+        """Have units looked at as commits come, for ever."""
+        while True:
+            moved = [await self._moved.get()]
+            while not self._moved.empty():
+                moved.append(self._moved.get_nowait())
+            ways: dict[tuple[Revision | None, Revision], list[str]] = {}
+            for each in moved:
+                ways.setdefault((each.before, each.after), []).append(each.consumer)
+            for (before, after), consumers in ways.items():
+                await self._look_at(before, after, consumers)
+
+    async def _look_at(self, before: Revision | None, after: Revision, consumers: list[str]) -> None:
+        concerned = await self._concerned(before, after, consumers)
+        for consumer in concerned:
+            self._look(consumer)
+        told = CommitFound(
+            at=self._clock.now(), repository=after.url, revision=after.commit, units=len(concerned)
+        )
+        self._tell(told)
+
+    async def _concerned(self, before: Revision | None, after: Revision, consumers: list[str]) -> list[str]:
+        """Those whose last render has read something that differs; all of them where that is not known."""
+        if before is None or before.mirror != after.mirror:
+            return consumers
+        try:
+            paths = await self._renderer.changed(
+                RevisionOrigin(revision=before), RevisionOrigin(revision=after)
+            )
+        except TrimtabError:
+            return consumers
+        affected = self.readers.affected(after.mirror, paths)
+        return [each for each in consumers if each in affected or not self.readers.knows(each)]
+
+    def _follow(self, unit: SyncUnit) -> None:
+        try:
+            source = source_of(unit)
+            if not source.repo_url:
+                self.forget(unit.id)
+                return
+            wanted = wanted_of(source)
+            if self._followed.get(unit.id) != wanted:
+                self.forget(unit.id)
+                self._repositories.follow(unit.id, wanted, tell=self._hear_standing)
+                self._followed[unit.id] = wanted
+        except TrimtabError:
+            return  # whoever looks at the unit is told the same
+
+    def _hear_standing(self, consumer: str, standing: Standing) -> None:
+        known = self._stands.get(consumer, Standing())
+        self._stands[consumer] = standing
+        if standing.error is not None and str(standing.error) != str(known.error):
+            told = SourceTrouble(at=self._clock.now(), unit=consumer, reason=standing.message)
+            self._tell(told)
+        if standing.revision is not None and standing.revision != known.revision:
+            self._moved.put_nowait(_Moved(consumer, known.revision, standing.revision))
+
+
+class FollowedManifests(SourceManifests):
+    """Makes manifests for a runner: of the last good revision while a repository is out of reach."""
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        repositories: Repositories,
+        readers: Readers,
+        capabilities: Callable[[str], Awaitable[Capabilities]],
+    ) -> None:
+        super().__init__(renderer, repositories, Capabilities())
+        self._readers = readers
+        self._asked_of = capabilities
+        #: units that were synced to another commit than the newest known: the remote is asked once more
+        self._doubtful: set[str] = set()
+
+    async def _fetched(self, unit_id: str, source: AppSource, revision: str) -> Revision:
+        wanted, known = wanted_of(source), self._repositories.standing(unit_id).revision
+        if revision:
+            if known is None or known.commit != revision:
+                self._doubtful.add(unit_id)
+            return await self._repositories.fetch(replace(wanted, target=revision))
+        try:
+            found = await self._repositories.fetch(wanted, fresh=unit_id in self._doubtful)
+        except Unavailable:
+            if known is None or unit_id in self._doubtful or known.url != wanted.url:
+                raise
+            return known
+        self._doubtful.discard(unit_id)
+        return found
+
+    async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:
+        return await self._asked_of(unit.destination.cluster)
+
+    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+        if isinstance(tree, RevisionOrigin):
+            trees = {look.source: look.source for look in rendered.read} | {MAIN: tree.revision.mirror}
+            self._readers.note(unit_id, rendered.read, trees)

@@ -1,0 +1,234 @@
+"""The runner: stands for shards, and keeps the units of those it holds in sync, for ever.
+
+Everything that must not be forgotten is in the cluster's records, so a runner that is killed is succeeded by
+any other. A shard is kept under a lease; every write of its engine asks first whether the lease still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from trimtab.app.installation import Installation
+from trimtab.app.running.clusters import Clusters
+from trimtab.app.running.declaring import Declarations, keep_records
+from trimtab.app.running.events import AnyEvent, ShardHeldElsewhere, ShardLost, ShardTaken
+from trimtab.app.running.fencing import FencedCluster
+from trimtab.app.running.following import Commits
+from trimtab.app.running.showing import ClusterStand, ShardStand
+from trimtab.app.running.store import ShardStore
+from trimtab.app.shards import Shard, is_app_lease, rivals, shard_named, shards, terms_of
+from trimtab.engine import Engine, Keyring, Metrics, RecordStore
+from trimtab.engine.events import Event
+from trimtab.engine.units import ManifestGenerator
+from trimtab.errors import Unavailable
+from trimtab.kube import Lease
+from trimtab.kube.cluster import Cluster
+from trimtab.kube.leases import LEASES, Holding, LeaseTaken, holding_in
+from trimtab.settings import Settings
+from trimtab.tasks import Clock, run_together
+
+
+class Home(Struct, frozen=True, kw_only=True):
+    """Where a runner's records are, and who it is to others."""
+
+    cluster: Cluster
+    installation: Installation
+    me: str
+
+
+class _Keeping:
+    """One shard while it is kept here."""
+
+    def __init__(self, engine: Engine, store: ShardStore, metrics: Metrics) -> None:
+        self.engine, self.store, self.metrics = engine, store, metrics
+        self.known = False
+
+
+class _RivalsHold(Exception):
+    """Shards of another division are held; they may have units of ours."""
+
+    def __init__(self, rival: Shard, holder: str) -> None:
+        super().__init__(f"{holder} keeps shard {rival}")
+        self.rival, self.holder = rival, holder
+
+
+class Runner:
+    """Keeps the units of the shards it can get."""
+
+    def __init__(
+        self,
+        home: Home,
+        clusters: Clusters,
+        manifests: ManifestGenerator,
+        commits: Commits | None,
+        settings: Settings,
+        *,
+        clock: Clock,
+        tell: Callable[[AnyEvent], None],
+        declarations: Declarations | None = None,
+    ) -> None:
+        self._home, self._clusters, self._manifests = home, clusters, manifests
+        self._commits, self._settings, self._clock, self._tell = commits, settings, clock, tell
+        self.declarations = declarations
+        self._terms = terms_of(settings.runner.takeover)
+        self._kept: dict[Shard, _Keeping] = {}
+        self._holders: dict[Shard, str] = {}
+
+    async def run(self) -> None:
+        """Stand for every shard, until cancelled."""
+        await run_together(*(self._stand_for(shard) for shard in shards(self._settings.runner.shards)))
+
+    def look(self, unit_id: str) -> None:
+        """Have a unit looked at soon, if it is kept here."""
+        for shard, keeping in self._kept.items():
+            if shard.has(unit_id):
+                keeping.engine.request_refresh(unit_id)
+
+    def stands(self) -> tuple[ShardStand, ...]:
+        """How every shard stands with this runner."""
+        return tuple(self._stand(shard) for shard in shards(self._settings.runner.shards))
+
+    def metrics(self) -> dict[str, Metrics]:
+        """The metrics of the shards that are kept here, by shard."""
+        return {str(shard.number): keeping.metrics for shard, keeping in self._kept.items()}
+
+    # -- shards ------------------------------------------------------------------------------------------
+
+    async def _stand_for(self, shard: Shard) -> None:
+        """Keep a shard whenever it can be had."""
+        lease = self._lease(shard.lease)
+        while True:
+            try:
+                await self._watch_for(shard, lease)
+                await lease.hold(lambda: self._keep(shard, lease), waits=False)
+            except LeaseTaken:
+                continue
+            except _RivalsHold as rival:
+                self._lost(shard, f"{rival}: runners have to agree on the number of shards")
+                await self._lease(rival.rival.lease).freed()
+            except Unavailable as error:
+                self._lost(shard, str(error))
+                await self._clock.sleep(self._terms.rhythm.total_seconds())
+
+    async def _watch_for(self, shard: Shard, lease: Lease) -> None:
+        """Return when a shard can be had, and there is room for it."""
+        while True:
+            holding = await lease.holding()
+            self._note_holder(shard, holding.holder if holding is not None else "")
+            await lease.freed()
+            most = self._settings.runner.most_shards
+            if most is None or len(self._kept) < most:
+                return
+            await self._clock.sleep(self._terms.rhythm.total_seconds())
+
+    def _note_holder(self, shard: Shard, holder: str) -> None:
+        if holder and holder != self._home.me and self._holders.get(shard) != holder:
+            self._tell(ShardHeldElsewhere(at=self._clock.now(), shard=str(shard), holder=holder))
+        self._holders[shard] = holder
+
+    def _lost(self, shard: Shard, reason: str) -> None:
+        self._tell(ShardLost(at=self._clock.now(), shard=str(shard), reason=reason))
+
+    async def _keep(self, shard: Shard, lease: Lease) -> None:
+        """Keep the units of a shard for as long as its lease holds."""
+        held = await self._held()
+        named = {found: holding for name, holding in held.items() if (found := shard_named(name))}
+        for rival in rivals(shard, named):
+            raise _RivalsHold(rival, named[rival].holder)
+        busy = {name: self._lease(name) for name in held if is_app_lease(name)}
+        records = self._records(lease)
+        store = ShardStore(records, shard, busy, heard=self._commits.hear if self._commits else None)
+        engine = self._engine(lease, store)
+        keeping = _Keeping(engine, store, engine.metrics())
+        self._kept[shard], self._holders[shard] = keeping, self._home.me
+        self._tell(ShardTaken(at=self._clock.now(), shard=str(shard)))
+        try:
+            await run_together(
+                engine.run(self._settings.runner.looks_at_once, self._settings.runner.syncs_at_once),
+                self._note_known(keeping),
+                *self._declaring(records, shard),
+            )
+        finally:
+            del self._kept[shard]
+            self._holders[shard] = ""
+            if self._commits is not None:
+                for unit in engine.units():
+                    self._commits.forget(unit.id)
+
+    def _declaring(self, records: RecordStore, shard: Shard) -> tuple[Coroutine[Any, Any, None], ...]:
+        if self.declarations is None:
+            return ()
+        return (keep_records(self.declarations, records, shard, clock=self._clock, tell=self._tell),)
+
+    async def _note_known(self, keeping: _Keeping) -> None:
+        await keeping.engine.known()
+        keeping.known = True
+
+    async def _held(self) -> dict[str, Holding]:
+        """Every lease of the installation that somebody holds, by its name."""
+        found: dict[str, Holding] = {}
+        namespace = self._home.installation.namespace
+        async for page in self._home.cluster.list(LEASES, namespace=namespace):
+            for lease in page.objects:
+                holding = holding_in(lease)
+                if holding.holder and holding.holder != self._home.me:
+                    found[lease.metadata.name] = holding
+        return found
+
+    def _engine(self, lease: Lease, store: ShardStore) -> Engine:
+        installation, settings = self._home.installation, self._settings
+        engine = Engine(
+            replace(settings.engine, installation=installation.id),
+            self._clusters.fenced_by(lambda: lease.is_held),
+            self._manifests,
+            store,
+            cache=settings.cache,
+            key=installation.key,
+            clock=self._clock,
+        )
+        engine.events.subscribe(self._tell_event)
+        return engine
+
+    def _tell_event(self, event: Event) -> None:
+        self._tell(event)
+
+    def _records(self, lease: Lease) -> RecordStore:
+        installation = self._home.installation
+        return RecordStore(
+            FencedCluster(self._home.cluster, lambda: lease.is_held),
+            namespace=installation.namespace,
+            keys=Keyring(installation.key),
+            clock=self._clock,
+        )
+
+    def _lease(self, name: str) -> Lease:
+        return Lease(
+            self._home.cluster,
+            namespace=self._home.installation.namespace,
+            name=name,
+            me=self._home.me,
+            clock=self._clock,
+            terms=self._terms,
+        )
+
+    def _stand(self, shard: Shard) -> ShardStand:
+        keeping = self._kept.get(shard)
+        if keeping is None:
+            return ShardStand(shard=str(shard), held=False, holder=self._holders.get(shard, ""))
+        rooms = (
+            ClusterStand(name=room.name, state=room.state, problem=room.problem)
+            for room in keeping.engine.clusters()
+        )
+        return ShardStand(
+            shard=str(shard),
+            held=True,
+            holder=self._home.me,
+            known=keeping.known,
+            clusters=tuple(rooms),
+            units=keeping.engine.units(),
+            left=dict(keeping.store.left),
+        )

@@ -1,0 +1,37 @@
+"""`trimtab pause`."""
+
+from __future__ import annotations
+
+import click
+
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+
+@click.command()
+@click.argument("app")
+@click.option("--reason", default="", help="Why; shown to whoever wonders.")
+@cluster_options
+@click.pass_obj
+def pause(invocation: Invocation, /, reach: Reach, app: str, reason: str) -> None:
+    """Have nothing begin on an app until it is resumed: no sync, asked for or automatic, and no healing.
+
+    What is under way goes on; end it with `trimtab terminate`.
+
+    \b
+    Examples:
+      trimtab pause shop --reason "database migration until noon"
+      trimtab resume shop
+    """
+    import asyncio
+
+    click.echo(asyncio.run(_paused(invocation, reach, app, reason)))
+
+
+async def _paused(invocation: Invocation, reach: Reach, app: str, reason: str) -> str:
+    from trimtab.app import holds
+    from trimtab.tasks.clock import SystemClock
+
+    async with apps_at(invocation, reach) as apps:
+        unit = await holds.pause(apps, app, reason=reason, by=apps.person, now=SystemClock().now())
+    return f"{unit.id} is {unit.paused}"

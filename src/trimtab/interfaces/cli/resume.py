@@ -1,0 +1,37 @@
+"""`trimtab resume`."""
+
+from __future__ import annotations
+
+import click
+
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+
+@click.command()
+@click.argument("app")
+@cluster_options
+@click.pass_obj
+def resume(invocation: Invocation, /, reach: Reach, app: str) -> None:
+    """Let an app follow its source again, whether it was paused or pinned by a rollback.
+
+    Nothing is synced by this itself: a runner goes on with the app, or `trimtab sync` does.
+
+    \b
+    Examples:
+      trimtab resume shop
+      trimtab resume shop && trimtab sync shop
+    """
+    import asyncio
+
+    click.echo(asyncio.run(_resumed(invocation, reach, app)))
+
+
+async def _resumed(invocation: Invocation, reach: Reach, app: str) -> str:
+    from trimtab.app import holds
+
+    async with apps_at(invocation, reach) as apps:
+        before = await holds.resume(apps, app)
+    if not before.hold:
+        return f"{app} was neither paused nor pinned"
+    return f"{app} follows its source again; it was {before.hold}"
