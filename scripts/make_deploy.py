@@ -124,6 +124,10 @@ def _values() -> str:
         ("the image, built from deploy/Containerfile", f"image: {usual.image}"),
         ("how many runners; one works, the others wait for its lease", f"replicas: {usual.replicas}"),
         ("the namespaces it looks after; none: the whole cluster", "scope:\n  namespaces: []"),
+        (
+            "the repository that declares units, a folder of it, and what to follow",
+            'repo:\n  url: ""\n  path: ""\n  revision: ""',
+        ),
         ("further kinds it may manage, such as certificates.cert-manager.io", "also: []"),
         ("whether it may do everything within its scope", "everything: false"),
         ("Git hosts whose webhooks are heard; the Secret trimtab-webhooks has their secrets", "webhooks: []"),
@@ -207,11 +211,21 @@ def _deployment(install: Install) -> str:
     ]
     pod["volumes"].append("§VOLUMES END§")
     container["env"].append("§SETTINGS§")
+    container["args"].append("§ARGUMENTS§")
     text = _template([made])
     text = text.replace("        - SETTINGS\n", textwrap.indent(_SETTINGS, " " * 8))
+    text = text.replace("        - ARGUMENTS\n", textwrap.indent(_ARGUMENTS, " " * 8))
     more = "      {{- with $.Values.pod }}\n      {{- toYaml . | nindent 6 }}\n      {{- end }}\n"
     return _settings_chosen() + text.replace("      - VOLUMES END\n", more)
 
+
+_ARGUMENTS = """\
+{{- range $name, $option := dict "url" "repo" "path" "path" "revision" "revision" }}
+{{- with index $.Values.repo $name }}
+- {{ printf "--%s=%s" $option . | quote }}
+{{- end }}
+{{- end }}
+"""
 
 _SETTINGS = """\
 {{- range $name, $value := $settings }}

@@ -18,11 +18,13 @@ from trimtab.resources.yaml import documents
 
 
 def by_key(manifests: Any) -> dict[ResourceKey, Manifest]:
-    """The objects by name; variables of the environment may stand in any order."""
+    """The objects by name; variables and options may stand in any order."""
     found = {key_of(each): json.loads(json.dumps(each)) for each in manifests}
     for each in found.values():
         if each["kind"] == "Deployment":
-            each["spec"]["template"]["spec"]["containers"][0]["env"].sort(key=lambda one: one["name"])
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            container["env"].sort(key=lambda one: one["name"])
+            container["args"][1:] = sorted(container["args"][1:])
     return found
 
 
@@ -64,6 +66,9 @@ CHOICES: list[tuple[Install, dict[str, Any]]] = [
             egress_ports=(443,),
             settings={"repositories.poll_every": "1m", "runner.log": "text", "runner.shards": "2"},
             webhooks=("github", "gitea"),
+            repo="https://git.example/fleet.git",
+            path="units",
+            revision="v1.*",
             resources={"limits": {"memory": "2Gi"}, "requests": {"memory": "2Gi"}},
         ),
         {
@@ -73,6 +78,7 @@ CHOICES: list[tuple[Install, dict[str, Any]]] = [
             "egressPorts": [443],
             "settings": {"repositories.poll_every": "1m", "runner.log": "text", "runner.shards": 2},
             "webhooks": ["github", "gitea"],
+            "repo": {"url": "https://git.example/fleet.git", "path": "units", "revision": "v1.*"},
             "resources": {
                 "limits": {"memory": "2Gi", "ephemeral-storage": None},
                 "requests": {"memory": "2Gi", "cpu": None, "ephemeral-storage": None},

@@ -16,6 +16,8 @@ from trimtab.app.install.manifests import (
     variable,
 )
 from trimtab.resources.manifests import key_of
+from trimtab.settings import Settings
+from trimtab.settings.merge import merged
 
 
 def kinds(install: Install) -> list[str]:
@@ -106,6 +108,17 @@ def test_settings_that_were_given_are_stronger_and_become_variables() -> None:
     named = {each["name"]: each.get("value") for each in container(install)["env"]}
     assert (named["TRIMTAB_RUNNER__LOG"], named["TRIMTAB_REPOSITORIES__POLL_EVERY"]) == ("text", "1m")
     assert variable("runner.log") == "TRIMTAB_RUNNER__LOG"
+
+
+def test_a_repository_of_units_is_followed_by_arguments() -> None:
+    assert container(Install())["args"] == ["run"]
+    install = Install(repo="https://git.example/fleet.git", path="units")
+    assert container(install)["args"] == ["run", "--repo=https://git.example/fleet.git", "--path=units"]
+
+
+def test_what_the_runner_is_told_are_settings_it_knows() -> None:
+    told = settings_of(Install(namespaces=("shop",), webhooks=("github",)))
+    assert merged({}, {variable(name): value for name, value in told.items()}, {}) != Settings()
 
 
 def test_the_secrets_of_webhooks_are_named_for_their_hosts() -> None:

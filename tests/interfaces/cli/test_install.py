@@ -46,6 +46,10 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, .
             Install(image="example/trimtab:1", also=("certificates.cert-manager.io",)),
         ),
         (("install", "--webhook", "github"), Install(webhooks=("github",))),
+        (
+            ("install", "--repo", "https://git.example/fleet.git", "--path", "units", "--revision", "main"),
+            Install(repo="https://git.example/fleet.git", path="units", revision="main"),
+        ),
     ],
 )
 def test_what_is_printed_is_what_was_chosen(
@@ -67,6 +71,7 @@ def test_programs_may_have_it_as_one_list(capsys: pytest.CaptureFixture[str]) ->
         (("--scope", "namespaces=Shop"), "'Shop' is not the name of a namespace."),
         (("--namespace", "a/b"), "'a/b' is not the name of a namespace."),
         (("--also", "*"), "'*' is not a kind"),
+        (("--path", "units"), "--path and --revision are about a repository: name it with --repo."),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

@@ -46,6 +46,10 @@ class Install(Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     #: further kinds it may manage, as `certificates.cert-manager.io`
     also: tuple[str, ...] = ()
+    #: the repository that declares units, a folder of it, and what to follow; none: units are recorded
+    repo: str = ""
+    path: str = ""
+    revision: str = ""
     #: whether it may do everything, where it may do anything
     everything: bool = False
     #: built from deploy/Containerfile
@@ -200,7 +204,7 @@ def _container(install: Install) -> Manifest:
         "name": "runner",
         "image": install.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["run"],
+        "args": _arguments(install),
         "env": _environment(install),
         "ports": [
             {"name": "http", "containerPort": PORT, "protocol": "TCP"},
@@ -222,6 +226,11 @@ def _container(install: Install) -> Manifest:
     }
 
 
+def _arguments(install: Install) -> list[str]:
+    said = {"repo": install.repo, "path": install.path, "revision": install.revision}
+    return ["run", *(f"--{name}={value}" for name, value in said.items() if value)]
+
+
 def _environment(install: Install) -> list[dict[str, Any]]:
     own = {"valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}}
     home: list[dict[str, Any]] = [
@@ -236,7 +245,7 @@ def settings_of(install: Install) -> dict[str, str]:
     """The settings that follow from what was chosen, and those that were given, which are the stronger."""
     secrets = (f"{host}={WEBHOOK_FOLDER}/{host}" for host in install.webhooks)
     follow = {
-        "rendering.folders": _TEMPORARY,
+        "rendering.folders": f"{_TEMPORARY}/renders",
         "runner.listen": f"0.0.0.0:{PORT}",
         "runner.log": "json",
         "runner.namespaces": ",".join(install.namespaces),

@@ -78,6 +78,9 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
     metavar="KINDS",
     help="Let it manage these kinds, too, such as certificates.cert-manager.io; may be repeated.",
 )
+@click.option("--repo", default="", help="Record and follow the units that this repository declares.")
+@click.option("--path", default="", help="With --repo: the folder that holds them.")
+@click.option("--revision", default="", help="With --repo: the branch, tag or range of versions to follow.")
 @click.option(
     "--webhook",
     "webhooks",
@@ -103,6 +106,7 @@ def install(
     Examples:
       trimtab install --image registry.example/trimtab:1.0 > trimtab.yaml
       trimtab install --scope namespaces=shop,blog --apply
+      trimtab install --repo https://git.example/team/fleet.git --path units --apply
       trimtab --set repositories.poll_every=1m install --also certificates.cert-manager.io --apply --yes
     """
     from trimtab.interfaces.cli.configuration import settings_of
@@ -123,6 +127,8 @@ def _wanted(
 ) -> Install:
     from trimtab.app.install.manifests import Install
 
+    if (chosen["path"] or chosen["revision"]) and not chosen["repo"]:
+        raise click.UsageError("--path and --revision are about a repository: name it with --repo.")
     given = {name: value for name, value in invocation.overrides.items() if name != "apps.namespace"}
     where = namespace or settings.apps.namespace
     return Install(namespace=where, image=image or Install().image, settings=given, **chosen)
