@@ -45,7 +45,8 @@ RECORD_TYPE: Final = "trimtab.dev/unit"
 RECORD_LABEL: Final = "trimtab.dev/record"
 UNIT_LABEL: Final = "trimtab.dev/unit-hash"
 UNIT_ANNOTATION: Final = "trimtab.dev/unit"
-_HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
+#: the Secrets that stand for a unit each
+HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
 _CHUNKS: Final = Selection(labels=f"{RECORD_LABEL}=chunk")
 #: how often a record that others keep changing is read again before we give up for now
 _PATIENCE: Final = 8
@@ -87,7 +88,7 @@ class RecordStore:
     async def list(self) -> tuple[SyncUnit, ...]:
         """Every unit that can be read, in the order of their ids."""
         units: list[SyncUnit] = []
-        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_HEADS):
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 try:
                     units.append((await self._opened(head)).unit)
@@ -143,7 +144,7 @@ class RecordStore:
         self._followers.append(told)
         try:
             async with aclosing(
-                follow(self._cluster, SECRETS, namespace=self._namespace, select=_HEADS, clock=self._clock)
+                follow(self._cluster, SECRETS, namespace=self._namespace, select=HEADS, clock=self._clock)
             ) as heard:
                 async for news in heard:
                     match news:
@@ -168,7 +169,7 @@ class RecordStore:
         found: dict[str, KubeObject] = {}
         async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_CHUNKS):
             found.update((chunk.metadata.name, chunk) for chunk in page.objects)
-        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_HEADS):
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 named.update(_chunk_names(head.manifest()))
         limit = self._clock.now() - older_than

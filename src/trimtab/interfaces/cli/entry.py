@@ -6,6 +6,7 @@ is a bug: one line with an id, the traceback in a file of that name or, with --d
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,15 @@ BROKEN_PIPE = 141
 
 def run_process() -> int:
     """Run with the arguments and the environment of this process."""
+    _write_utf8()
     return run(sys.argv[1:], dict(os.environ))  # noqa: TID251 - this is the edge
+
+
+def _write_utf8() -> None:
+    """Speak UTF-8 whatever the locale says, as kubectl does: manifests are, and files may be named so."""
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], command: click.Command = trimtab) -> int:
@@ -59,6 +68,9 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
         case TrimtabError():
             _say(str(exc), color)
             return exc.exit_code
+        case OSError() if (told := _circumstance(exc)) is not None:
+            _say(str(told), color)
+            return told.exit_code
         case Exception():
             _say(_bug(exc, environment, debug=debug), color)
             return EXIT_BUG
@@ -73,6 +85,12 @@ def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is t
 def _harmless(sentence: str) -> str:
     """The sentence without what would command a terminal: errors repeat what servers and programs said."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in sentence)
+
+
+def _circumstance(exc: OSError) -> TrimtabError | None:
+    from trimtab.interfaces.cli.circumstances import circumstance
+
+    return circumstance(exc)
 
 
 def _bug(exc: Exception, environment: Mapping[str, str], *, debug: bool) -> str:
