@@ -14,6 +14,7 @@ import io
 import os
 import pkgutil
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -43,6 +44,8 @@ class Call(Struct, frozen=True, kw_only=True):
     encoding: str = "utf-8"
     #: where its output goes instead
     output: str = ""
+    #: somebody presses Ctrl-C when it has said this
+    until: str = ""
 
 
 class Heard(Struct, frozen=True, kw_only=True):
@@ -113,7 +116,7 @@ def _made(call: Call) -> Heard:
         _live(call, its_out, its_err)
     os.close(its_out)
     os.close(its_err)
-    said = _read_both(out, err)
+    said = _read_both(out, err, child, call.until.encode())
     _, status = os.waitpid(child, 0)
     return Heard(code=os.waitstatus_to_exitcode(status), out=said[out], err=said[err])
 
@@ -127,9 +130,9 @@ def _ways(call: Call) -> tuple[int, int]:
     return ours, its
 
 
-def _read_both(*files: int) -> dict[int, str]:
-    said = dict.fromkeys(files, b"")
-    left = list(files)
+def _read_both(out: int, err: int, child: int, until: bytes) -> dict[int, str]:
+    said = {out: b"", err: b""}
+    left = [out, err]
     while left:
         for file in select.select(left, [], [])[0]:
             read = b""
@@ -138,7 +141,10 @@ def _read_both(*files: int) -> dict[int, str]:
             said[file] += read
             if not read:
                 left.remove(file)
-    for file in files:
+            if until and until in said[file]:
+                os.kill(child, signal.SIGINT)
+                until = b""
+    for file in said:
         os.close(file)
     return {file: text.decode("utf-8", "backslashreplace") for file, text in said.items()}
 

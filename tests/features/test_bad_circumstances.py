@@ -6,17 +6,19 @@ have to be said. A verb that is in no table fails the last test.
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from testbed.controlplane import ControlPlane
 from testbed.embedded import Embedded
-from tests.features.calling import Call, Caller, Heard
+from tests.features.calling import Call, Caller, Heard, disks_can_be_mounted
 from tests.features.test_sync import SETTINGS, shop
 from trimtab.interfaces.cli.verbs import VERBS
 
@@ -59,12 +61,18 @@ def there(table: dict[str, tuple[str, ...]]) -> list[Any]:
     return [pytest.param(words, id=name) for name, words in table.items() if words[0] in VERBS]
 
 
+def rows(table: dict[str, tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The same, for those who take them all at once."""
+    return [words for words in table.values() if words[0] in VERBS]
+
+
 class Place:
     """Somebody's home, folder and cluster."""
 
     def __init__(self, caller: Caller, kubeconfig: Path, home: Path) -> None:
         self._caller = caller
         self.home = home
+        self.app = "web"
         self.namespace = f"bad-{secrets.token_hex(4)}"
         self.records = f"{self.namespace}-records"
         self.source = shop(home.parent / "shop", settings=SETTINGS)
@@ -78,16 +86,16 @@ class Place:
             "TRIMTAB_REPOSITORIES__ALLOW_HOSTS": "127.0.0.1",
         }
 
-    def call(self, words: tuple[str, ...], *, app: str = "shop", source: str = "", **around: Any) -> Heard:
+    def call(self, words: tuple[str, ...], *, app: str = "", source: str = "", **around: Any) -> Heard:
         """Call the command in these surroundings."""
-        spelt = tuple(word.format(app=app, source=source or self.source) for word in words)
+        spelt = tuple(word.format(app=app or self.app, source=source or self.source) for word in words)
         environment = self.environment | around.pop("environment", {})
         folder = str(self.home.parent)
         return self._caller.call(Call(arguments=spelt, environment=environment, folder=folder, **around))
 
-    def synced(self, app: str = "shop") -> None:
-        """Have an app in the cluster."""
-        told = self.call(("sync", "{source}", "--app", app, "-n", self.namespace, "--create-namespace"))
+    def synced(self) -> None:
+        """Have the app in the cluster."""
+        told = self.call(("sync", "{source}", "--app", "{app}", "-n", self.namespace, "--create-namespace"))
         assert told.code == 0, told.err
 
     def apps(self) -> list[str]:
@@ -176,24 +184,82 @@ def test_of_an_app_that_nobody_knows(place: Place, words: tuple[str, ...]) -> No
     assert place.apps() == []
 
 
+RECORDED = {**OF_AN_APP, "plan": ("plan", "{app}"), "sync": ("sync", "{app}", "--yes")}
+
+
+@pytest.fixture
+def kubectl_in(place: Place, kubectl: Path) -> Callable[..., str]:
+    """kubectl, in the namespace of the records."""
+
+    def run(*arguments: str) -> str:
+        access = ("--kubeconfig", place.environment["KUBECONFIG"], "-n", place.records)
+        done = subprocess.run([kubectl, *access, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    return run
+
+
+def test_of_an_app_whose_record_is_damaged(place: Place, kubectl_in: Callable[..., str]) -> None:
+    place.synced()
+    (record,) = kubectl_in("get", "secrets", "-l", "trimtab.dev/record=head", "-o", "name").split()
+    kubectl_in("patch", record, "--type=merge", "-p", '{"data": {"content": "AAAA"}}')
+    for words in rows(RECORDED):
+        assert_clear(place.call(words), 2, f"{place.records}/web: it was sealed with a key", "Restore")
+    kubectl_in("get", "-n", place.namespace, "configmap", "settings")  # nothing was deleted
+
+
+def test_of_an_app_whose_installation_is_gone(place: Place, kubectl_in: Callable[..., str]) -> None:
+    place.synced()
+    kubectl_in("delete", "secret", "trimtab-installation")
+    for words in (*rows(RECORDED), ("status",), ("sync", "{source}", "--app", "new")):
+        told = place.call(words)
+        assert_clear(told, 2, f"Secret {place.records}/trimtab-installation: it is gone", "Restore it")
+    assert "trimtab-installation" not in kubectl_in("get", "secrets", "-o", "name")
+
+
+def test_of_an_app_whose_namespace_is_gone(place: Place, kubectl_in: Callable[..., str]) -> None:
+    place.synced()
+    kubectl_in("delete", "namespace", place.namespace)
+    stands = place.call(("status", "{app}", "-o", "json")).json
+    assert (stands["sync"], stands["health"]) == ("OutOfSync", "Missing")
+    assert_clear(place.call(("sync", "{app}")), 2, f'namespaces "{place.namespace}" not found')
+    assert place.call(("sync", "{app}", "--create-namespace")).code == 0
+
+
+def test_of_an_app_that_somebody_else_works_on(place: Place, kubectl_in: Callable[..., str]) -> None:
+    place.synced()
+    (lease,) = (each for each in kubectl_in("get", "leases", "-o", "name").split() if "trimtab-app-" in each)
+    held = {
+        "holderIdentity": "bob@elsewhere",
+        "leaseDurationSeconds": 3600,
+        "renewTime": "2100-01-01T00:00:00.000000Z",
+    }
+    kubectl_in("patch", lease, "--type=merge", "-p", json.dumps({"spec": held}))
+    shop(place.source, settings=SETTINGS.replace("blue", "red"))
+    told = place.call(("sync", "{app}", "--yes"), until="works on this app")
+    assert (told.code, "bob@elsewhere works on this app; waiting" in told.err) == (130, True)
+    assert (
+        place.call(("status", "{app}", "-o", "json")).json["sync"] == "OutOfSync"
+    )  # looking waits for nobody
+
+
 # --- sources --------------------------------------------------------------------------------------------
 
 READING = {**OF_A_SOURCE, "render": ("render", "{source}"), "diff": ("diff", "{source}")}
 
 
 @pytest.mark.parametrize("words", there(READING))
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        (SETTINGS + "data: {colour: [", "broken.yaml"),
-        ("apiVersion: v1\nkind: ConfigMap\n", "broken.yaml, document 1, line 1: metadata.name is missing"),
-    ],
-    ids=["no YAML", "no name"],
-)
-def test_with_a_file_that_is_broken(place: Place, words: tuple[str, ...], text: str, complaint: str) -> None:
-    shop(place.source, broken=text)
+def test_with_a_file_that_is_no_yaml(place: Place, words: tuple[str, ...]) -> None:
+    shop(place.source, broken=f"{SETTINGS}data: {{colour: [")
     told = place.call(words)
-    assert_clear(told, 2, complaint)
+    assert_clear(told, 2, "broken.yaml, line")
+    assert (told.out, place.apps()) == ("", [])
+
+
+def test_with_an_object_that_has_no_name(place: Place) -> None:
+    shop(place.source, broken="apiVersion: v1\nkind: ConfigMap\n")
+    told = place.call(("sync", "{source}"))
+    assert_clear(told, 2, "broken.yaml, document 1, line 1: metadata.name is missing")
     assert (told.out, place.apps()) == ("", [])
 
 
@@ -205,16 +271,90 @@ def test_with_a_git_server_that_does_not_answer(place: Place, words: tuple[str, 
     assert (told.out, place.apps()) == ("", [])
 
 
-@pytest.mark.parametrize("words", there(READING))
-def test_with_an_object_of_ten_megabytes(place: Place, words: tuple[str, ...]) -> None:
-    shop(
-        place.source,
-        settings=SETTINGS,
-        huge=SETTINGS.replace("settings", "huge").replace("blue", "x" * 10_000_000),
-    )
-    told = place.call(words)
-    if words[0] == "render":
-        assert (told.code, len(told.out) > 10_000_000) == (0, True)
-        return
+def test_with_an_object_of_ten_megabytes(place: Place) -> None:
+    huge = SETTINGS.replace("settings", "huge").replace("blue", "x" * 10_000_000)
+    shop(place.source, settings=SETTINGS, huge=huge)
+    told = place.call(("sync", "{source}"))
     assert_clear(told, 2, "ConfigMap default/huge: it has 100", "bytes and may have 1572864. Split it")
-    assert place.apps() == []
+    assert (told.out, place.apps()) == ("", [])
+
+
+def test_with_ten_megabytes_of_manifests(place: Place) -> None:
+    many = {f"c{number}": SETTINGS.replace("settings", f"c-{number}") for number in range(11)}
+    shop(place.source, **{name: text.replace("blue", "x" * 950_000) for name, text in many.items()})
+    place.synced()
+
+
+# --- machines -------------------------------------------------------------------------------------------
+
+LOOKING = {
+    "diff": ("diff", "{app}"),
+    "history": ("history", "{app}"),
+    "plan": ("plan", "{app}"),
+    "render": ("render", "{source}", "--app", "{app}"),
+    "status": ("status", "{app}"),
+    "status of all": ("status",),
+    "tree": ("tree", "{app}"),
+    "why": ("why", "{app}"),
+}
+
+
+@pytest.fixture(scope="module")
+def settled(
+    caller: Caller, embedded_with_controllers: Embedded, tmp_path_factory: pytest.TempPathFactory
+) -> Place:
+    """A place with an app that is well, for those who only look; its folder and contents are not ASCII."""
+    home = tmp_path_factory.mktemp("settled") / "home"
+    home.mkdir()
+    found = Place(caller, embedded_with_controllers.kubeconfig, home)
+    found.source = shop(home.parent / "東京", settings=SETTINGS.replace("blue", "Größe ✓"))
+    found.synced()
+    return found
+
+
+@pytest.mark.parametrize("disk", ["full", "read-only"])
+def test_with_a_home_that_cannot_be_written_to(settled: Place, disk: Literal["full", "read-only"]) -> None:
+    if not disks_can_be_mounted():
+        pytest.skip("neither root nor namespaces of users: no disk can be mounted")
+    for words in (("render", "{source}", "--app", "{app}"), ("sync", "{app}", "--yes"), ("status",)):
+        told = settled.call(words, disk=disk)  # caches are for speed: everything works without them
+        assert (told.code, "Error" in told.err) == (0, False), (words, told)
+    told = settled.call(("cluster", "up"), disk=disk)
+    assert_clear(told, 4 if disk == "full" else 2, str(settled.home / ".local"))
+
+
+@pytest.mark.parametrize("words", there({**ALONE, "status of all": ("status",)}))
+def test_with_a_full_disk_below_the_output(settled: Place, words: tuple[str, ...]) -> None:
+    asked = (
+        ("cluster", "--help") if words[0] == "cluster" else (*words, *["--app", "a"] * (words[0] == "render"))
+    )
+    told = settled.call(asked, output="/dev/full")
+    assert_clear(told, 4, "it cannot be written: no space left on device", "Make room")
+
+
+@pytest.mark.parametrize("words", there(LOOKING))
+def test_without_utf8(settled: Place, words: tuple[str, ...]) -> None:
+    told = settled.call(words, encoding="iso-8859-1")
+    assert (told.code, told.err) == (0, "")
+    if words[0] in {"render", "status"}:
+        assert ("Größe ✓" if words[0] == "render" else "東京") in told.out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1"])
+def test_an_error_without_utf8(settled: Place, encoding: str) -> None:
+    told = settled.call(("render", "./東京/nix"), encoding=encoding)
+    assert_clear(told, 2, "source ./東京/nix: there is no such folder")
+
+
+@pytest.mark.parametrize("words", there({**LOOKING, "help": ("sync", "--help"), "settings": ("settings",)}))
+def test_in_a_terminal_of_forty_columns(settled: Place, words: tuple[str, ...]) -> None:
+    told = settled.call(words, columns=40)
+    assert (told.code, "Error" in told.out) == (0, False), told.out
+    missing = settled.call(words, columns=40, app="nope") if "{app}" in words else None
+    if missing is not None and words[0] != "render":
+        assert (missing.code, missing.out.count("Error:"), missing.out.count("\n")) == (3, 1, 1)
+
+
+def test_every_verb_has_its_circumstances() -> None:
+    tried = {words[0] for words in (*REACHING.values(), *ALONE.values())}
+    assert set(VERBS) - tried - ELSEWHERE == set()
