@@ -2,10 +2,11 @@
 
 PYTHON ?=
 SIZE ?= full
+DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
+.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,8 +14,12 @@ help: ## list the verbs
 setup: ## fill .venv with exactly what uv.lock says; needs Python 3.11 or newer and nothing else
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py
 
+demo: ## a small shop from its first sync to a rollback, on a cluster in memory; needs no cluster and no Docker
+	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py sync --locked --quiet --no-dev --group build --inexact
+	@$(BIN)/trimtab demo $(DEMO)
+
 test: check ## set up, check, and run the tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n logical --dist worksteal
 
 fuzz: setup ## try the embedded cluster with random bad requests for a minute
 	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60

@@ -21,6 +21,7 @@ import click
 import trimtab
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
+from trimtab.app.why.causes import CAUSES
 from trimtab.engine.events import Event
 from trimtab.engine.metrics import FIGURES
 from trimtab.errors import EXIT_BUG, Retry, TrimtabError
@@ -157,12 +158,22 @@ def engine_part() -> str:
     return "\n".join([*events, "", *figures])
 
 
+def why_part() -> str:
+    """Every cause that can be found, the nearest to the root first."""
+    meanings: dict[str, list[str]] = {}
+    for cause in CAUSES:
+        meanings.setdefault(cause.name, []).append(cause.meaning)
+    rows = [f"| `{name}` | {' '.join(words)} |" for name, words in meanings.items()]
+    return "\n".join(["| cause | means |", "|---|---|", *rows])
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_part,
     "errors.md": errors_part,
     "cli.md": verbs_part,
     "contract-suite.md": contract_part,
     "engine.md": engine_part,
+    "why.md": why_part,
 }
 
 

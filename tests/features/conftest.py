@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from testbed.embedded import Embedded
+from testbed.terminals import Terminal
 
 LIMIT = 120.0
 
@@ -58,11 +59,11 @@ class Person:
         return self._run([sys.executable, "-m", "trimtab", *arguments], environment)
 
     @contextmanager
-    def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def begun(self, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
         """The command under way, its words to be read as they come; it ends with the block at the latest."""
         with subprocess.Popen(
             [sys.executable, "-m", "trimtab", *arguments],
-            env=self._environment,
+            env={**self._environment, **environment},
             cwd=self._home,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -73,6 +74,11 @@ class Person:
                 yield process
             finally:
                 process.kill()
+
+    def at_terminal(self, *arguments: str, columns: int = 100) -> Terminal:
+        """The command under way on a terminal."""
+        command = [sys.executable, "-m", "trimtab", *arguments]
+        return Terminal(command, environment=self._environment, folder=self._home, columns=columns)
 
     def kubectl(self, *arguments: str) -> str:
         """What kubectl prints, in this person's namespace."""

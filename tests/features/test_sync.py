@@ -170,6 +170,42 @@ def test_a_sync_that_was_stopped_is_finished_by_the_next(
     assert person.kubectl("get", "job", "migrate", "-o", "jsonpath={.metadata.uid}") == before
 
 
+@pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_at_a_terminal_a_sync_asks_draws_its_waves_in_place_and_can_be_stopped(
+    person: Person, tmp_path: Path
+) -> None:
+    gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+    folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate, web=WEB)
+    asked = ("sync", str(folder), "-n", person.namespace, "--create-namespace")
+    with person.at_terminal(*asked) as terminal:
+        terminal.until("Do this? [y/N]: ")
+        terminal.enter("n")
+        assert terminal.end() == 130
+    assert person.trimtab("status", "-o", "json").json == []
+
+    with person.at_terminal(*asked, columns=60) as terminal:
+        terminal.until("[y/N]: ")
+        terminal.enter("y")
+        terminal.until("waiting for completion")
+        terminal.interrupt()
+        assert terminal.end() == 130
+    shown = terminal.screen.text()
+    first, *rest = shown[next(row for row, line in enumerate(shown) if "PreSync wave 0 " in line) :]
+    assert first == "● PreSync wave 0       2 of 2  waiting for completion of h…"
+    assert [line for line in rest if line.startswith("·")] == [
+        "· Sync wave 0          0 of 1",
+        "· Sync wave 1          0 of 1",
+    ]
+    assert shown[-2:] == ["Stopped. What was begun goes on with: trimtab sync shop", ""]
+
+    told = person.trimtab("sync", "shop", "--timeout", "1")
+    assert (told.code, told.out) == (4, "")
+    held = f"its sync has waited 1 s for completion of hook Job.batch {person.namespace}/migrate"
+    assert f"app shop: {held}. It goes on with: trimtab sync shop" in told.err
+    person.kubectl("patch", "job", "migrate", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    assert person.trimtab("sync", "shop", "--no-wait").code == 0
+
+
 def test_what_was_agreed_to_is_not_finished_with_other_files(person: Person, tmp_path: Path) -> None:
     gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
     folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate)

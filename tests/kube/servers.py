@@ -39,11 +39,22 @@ class Server:
             "User-Agent": agent,
         }
         text = body if body is None or isinstance(body, str) else json.dumps(body)
-        self._connection.request(verb, path, text, headers)
-        answer = self._connection.getresponse()
+        answer = self._answer(verb, path, text, headers)
         said = answer.read().decode()
         is_json = answer.headers.get_content_type() == PLAIN
         return answer.status, json.loads(said) if is_json else {"kind": "Text", "message": said}
+
+    def _answer(
+        self, verb: str, path: str, text: str | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        """The answer, over a new connection if the server has closed the idle one."""
+        try:
+            self._connection.request(verb, path, text, headers)
+            return self._connection.getresponse()
+        except (ConnectionError, ssl.SSLEOFError):
+            self._connection.close()
+            self._connection.request(verb, path, text, headers)
+            return self._connection.getresponse()
 
     def get(self, path: str) -> Any:
         code, answer = self.send("GET", path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,6 +48,7 @@ from trimtab.kube.failures import (
     Unauthenticated,
 )
 from trimtab.kube.http import connect
+from trimtab.tasks import SystemClock
 
 if TYPE_CHECKING:
     from testbed.controlplane import ControlPlane
@@ -548,3 +550,10 @@ async def test_a_generated_name_comes_back(cluster: HttpCluster, namespace: str)
     nameless["metadata"] = {"generateName": "made-"}
     made: KubeObject = (await cluster.create(CONFIG_MAPS, nameless, namespace=namespace)).object
     assert made.metadata.name.startswith("made-")
+
+
+async def test_the_servers_clock_can_be_asked(cluster: HttpCluster) -> None:
+    told = await cluster.time()
+    assert told is not None
+    # On one machine both clocks are one.
+    assert abs(told - SystemClock().now()) < timedelta(minutes=1)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from trimtab.errors import StoreUnavailable
-from trimtab.tasks import run_together
+from trimtab.tasks import plain_group, run_together
 
 
 async def forever(ended: list[str], name: str = "forever") -> None:
@@ -90,3 +90,22 @@ async def test_cancelling_the_caller_ends_every_loop_and_is_no_error() -> None:
         together.cancel()
     assert together.cancelled()
     assert sorted(ended) == ["a", "b"]
+
+
+async def test_whoever_wants_a_task_of_a_group_that_ends_is_cancelled_and_not_blamed() -> None:
+    async def late(group: asyncio.TaskGroup) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            group.create_task(asyncio.sleep(0))
+
+    async def ending() -> None:
+        async with plain_group() as group:
+            group.create_task(late(group))
+            group.create_task(fail(error))
+
+    error = StoreUnavailable("store", "no answer")
+    with pytest.raises(StoreUnavailable) as caught:
+        await ending()
+    assert caught.value is error
+    assert not getattr(error, "__notes__", [])

@@ -43,10 +43,13 @@ class State(Struct, frozen=True, kw_only=True):
 # -- the process itself -----------------------------------------------------------------------------------
 
 
-async def run(folder: Path, config: Path, *, port: int = 0, ready: int | None = None) -> None:
+async def run(
+    folder: Path, config: Path, *, port: int = 0, ready: int | None = None, brisk: bool = False
+) -> None:
     """Serve a fresh cluster until somebody asks this process to end."""
     # Only the process that serves pays for these imports.
     from trimtab.apiserver.behaviours import behaviours_of
+    from trimtab.apiserver.behaviours.timing import BRISK, Timing
     from trimtab.apiserver.memory import MemoryCluster
     from trimtab.apiserver.serve import kubeconfig, serve
 
@@ -55,7 +58,9 @@ async def run(folder: Path, config: Path, *, port: int = 0, ready: int | None = 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with serve(cluster.api, port=port) as server, behaviours_of(cluster, clock=cluster.api.clock):
+    timing = BRISK if brisk else Timing()
+    behaviours = behaviours_of(cluster, clock=cluster.api.clock, timing=timing)
+    async with serve(cluster.api, port=port) as server, behaviours:
         _write_config(config, kubeconfig(server, CONTEXT))
         state = State(
             pid=os.getpid(),
@@ -118,12 +123,14 @@ def running(folder: Path) -> State | None:
     return state if _born(state.pid) == state.born else None
 
 
-def start(folder: Path, config: Path, *, port: int = 0, environment: Mapping[str, str]) -> State:
-    """Start a cluster in the background, returning when it answers."""
+def start(
+    folder: Path, config: Path, *, port: int = 0, environment: Mapping[str, str], brisk: bool = False
+) -> State:
+    """Start a cluster in the background, returning when it answers; `brisk` pods take less than a second."""
     folder.mkdir(parents=True, exist_ok=True)
     told, tell = os.pipe()
     with os.fdopen(told, "rb") as answer:
-        pid = _spawned(folder, config, port, tell, environment)
+        pid = _spawned(folder, config, port, tell, environment, brisk=brisk)
         os.close(tell)
         readable, _, _ = select.select([answer], [], [], START_LIMIT)
         word = answer.readline() if readable else b""
@@ -135,11 +142,14 @@ def start(folder: Path, config: Path, *, port: int = 0, environment: Mapping[str
     return state
 
 
-def _spawned(folder: Path, config: Path, port: int, tell: int, environment: Mapping[str, str]) -> int:
+def _spawned(
+    folder: Path, config: Path, port: int, tell: int, environment: Mapping[str, str], *, brisk: bool
+) -> int:
     """A process of its own session, which nobody waits for: it must not end with a terminal."""
     os.set_inheritable(tell, True)
     command = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(folder)]
     command += ["--kubeconfig", str(config), "--port", str(port), "--ready", str(tell)]
+    command += ["--brisk"] if brisk else []
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

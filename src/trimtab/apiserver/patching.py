@@ -66,7 +66,7 @@ def patched(live: Json, body: Body, served: Served, validation: str) -> Known:
         problem = unconvertible(result, served.schema)
         result = {**result, "kind": served.kind, "apiVersion": served.api_version}
     else:
-        result = _typed(result, served, shown)
+        result = _typed(result, served, validation, shown)
         problem = (unreadable_as(result, served) or "").partition(": ")[2]
     if problem:
         raise _bad_patch(shown, problem)
@@ -117,7 +117,7 @@ def _about_the_patch(patch: Any, body: Body) -> Iterator[str]:
 # -- what it is -------------------------------------------------------------------------------------------
 
 
-def _typed(manifest: Json, served: Served, shown: Shown) -> Json:
+def _typed(manifest: Json, served: Served, validation: str, shown: Shown) -> Json:
     """The result of a patch as an object of its kind, whether or not it still says so."""
     if told := bad_head(manifest):
         raise _bad_patch(shown, f"couldn't get version/kind; json parse error: {told}")
@@ -129,8 +129,11 @@ def _typed(manifest: Json, served: Served, shown: Shown) -> Json:
     if served.custom:
         raise _another(manifest, kind, version, served, shown)
     typed = {"kind": served.kind, "apiVersion": served.api_version}
-    if not version:
-        return typed  # nothing can be read without it: so it is on the API server
+    if not version:  # nothing can be read without it: so it is on the API server
+        unread = [unknown_field(name) for name in sorted(manifest) if name not in typed]
+        if unread and validation == "Strict":
+            raise _bad_patch(shown, f"strict decoding error: {', '.join(unread)}")
+        return typed
     if not kind and version == served.api_version:
         return {**manifest, **typed}
     raise _bad_patch(shown, not_of_the_kind(manifest, kind or served.kind, version, served))

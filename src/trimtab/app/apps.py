@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from trimtab.app.capabilities import capabilities_of
+from trimtab.app.deletion import DELETION, until_deleted
+from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
+from trimtab.app.goals import Goal
+from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
-from trimtab.app.sources import HERE, SourceManifests, open_manifests
-from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
+from trimtab.app.shards import app_lease, is_kept, shard_named
+from trimtab.app.sources import HERE, open_manifests
+from trimtab.app.trees import Node, grown
+from trimtab.app.waiting import until, until_gone
+from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
-from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
+from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import SyncUnit, UnitHeld, UnitMissing
-from trimtab.errors import Conflict, Unavailable, UserError
+from trimtab.engine.units import ManifestGenerator, OperationUnderWay, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Access, Cluster, Lease, connect
-from trimtab.resources.digests import digest
+from trimtab.kube.cluster import Deletion
+from trimtab.kube.leases import LEASES
+from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
-from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+from trimtab.tasks import SystemClock, plain_group
+
+_T = TypeVar("_T")
 
 
 @asynccontextmanager
@@ -48,7 +60,7 @@ class Apps:
         self,
         cluster: Cluster,
         settings: Settings,
-        manifests: SourceManifests,
+        manifests: ManifestGenerator,
         installation: Installation,
         who: str,
     ) -> None:
@@ -59,6 +71,8 @@ class Apps:
         self.person = who.partition(" (")[0]
         self._settings = settings
         self._manifests = manifests
+        #: leases of shards as they were seen: one that is not renewed any more runs out
+        self._seen: dict[str, Lease] = {}
 
     async def all(self) -> tuple[SyncUnit, ...]:
         """Every app, by name."""
@@ -73,6 +87,18 @@ class Apps:
         except UnitMissing:
             return None
 
+    async def named(self, name: str) -> SyncUnit:
+        """The app of this name; `Missing` if there is none."""
+        found = await self.find(name)
+        if found is None:
+            raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
+        return found
+
+    async def until_gone(self, name: str, seconds: float) -> None:
+        """Return when there is no app of this name."""
+        if self.installation.recorded:
+            await until_gone(self.records(only=name), name, seconds)
+
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked."""
@@ -84,7 +110,9 @@ class Apps:
             self._manifests,
             draft,
             cache=self._settings.cache,
+            archive=self.archive(),
             key=self.installation.key,
+            automatic=False,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -94,7 +122,7 @@ class Apps:
             if isinstance(event, ClusterReady):
                 ready.set_result(None)
             elif isinstance(event, ClusterLost):
-                ready.set_exception(Unavailable("the cluster", event.reason))
+                ready.set_exception(ClusterUnreachable("the cluster", event.reason))
 
         engine.events.subscribe(hear)
         async with plain_group() as group:
@@ -109,19 +137,56 @@ class Apps:
         """Have the cluster know the installation, if this is its first app."""
         self.installation = await record_installation(self.cluster, self.installation)
 
+    async def alone(self, name: str, work: Callable[[], Awaitable[_T]], held: Callable[[str], None]) -> _T:
+        """Work on an app while nobody else does; whoever does now is told to `held`, and waited for."""
+        lease = self.lease_of(name)
+        if holder := await lease.holder():
+            held(holder)
+        return await lease.hold(work)
+
+    async def drop_lease(self, name: str) -> None:
+        """Have the lease of an app that is no more go, too, unless somebody has taken it since."""
+        lease = self.lease_of(name)
+        with suppress(TrimtabError):
+            holding = await lease.holding()
+            if holding is not None and not holding.holder:
+                how = Deletion(resource_version=holding.resource_version)
+                space = self.installation.namespace
+                await self.cluster.delete(LEASES, app_lease(name), namespace=space, how=how)
+
     def lease_of(self, name: str) -> Lease:
         """Who works on the app of this name."""
-        return Lease(
+        return self._lease(app_lease(name))
+
+    async def keeper_of(self, name: str) -> Lease | None:
+        """The lease of the shard that an app belongs to, if a runner seems to keep it."""
+        if not self.installation.recorded:
+            return None
+        async for page in self.cluster.list(LEASES, namespace=self.installation.namespace):
+            for found in page.objects:
+                shard = shard_named(found.metadata.name)
+                if shard is not None and shard.has(name):
+                    lease = self._seen.setdefault(shard.lease, self._lease(shard.lease))
+                    if await lease.holder():
+                        return lease
+        return None
+
+    def _lease(self, name: str) -> Lease:
+        namespace = self.installation.namespace
+        return Lease(self.cluster, namespace=namespace, name=name, me=self._who, clock=SystemClock())
+
+    def records(self, *, only: str = "") -> RecordStore:
+        """Where apps are recorded; with `only`, that one alone is followed."""
+        return RecordStore(
             self.cluster,
             namespace=self.installation.namespace,
-            name=f"trimtab-app-{digest(name)}",
-            me=self._who,
-            clock=SystemClock(),
+            keys=Keyring(self.installation.key),
+            only=only,
         )
 
-    def records(self) -> RecordStore:
-        """Where apps are recorded."""
-        return RecordStore(
+    def archive(self) -> RecordArchive:
+        """What apps rendered to, for going back."""
+        return RecordArchive(
             self.cluster, namespace=self.installation.namespace, keys=Keyring(self.installation.key)
         )
 
@@ -130,8 +195,16 @@ class SyncFailed(UserError):
     """A sync came to a bad end: what it says has to be mended first."""
 
 
-class NotWell(Unavailable):
-    """An app was synced, and has not become healthy in time."""
+def _silent(_unit: SyncUnit) -> None:
+    return
+
+
+class _Kept(Exception):
+    """A runner has come to keep the app."""
+
+
+def _words(operation: Operation) -> str:
+    return "a sync of its own" if operation.automated else "what somebody asked for"
 
 
 class Work:
@@ -145,11 +218,25 @@ class Work:
         self._apps = apps
         self._draft = draft
         self._asked = unit
+        self._records = apps.records(only=unit.id)
         self._is_as_asked = False
+        self._handed: Operation | None = None
+        self._was_synced = False
 
     async def look(self) -> SyncUnit:
         """How the app stands now."""
         return await self.engine.refresh(self.name)
+
+    async def differing(self) -> Differing:
+        """What of the app is not as its source wants it; nothing is written."""
+        seen = await self.engine.preview(self.name)
+        stand_ins = StandIns(self._apps.installation.key)
+        return differing(seen.rows, seen.findings, stand_ins)
+
+    async def tree(self) -> tuple[SyncUnit, tuple[Node, ...]]:
+        """How the app stands now, its objects, and what they own."""
+        unit = await self.look()
+        return unit, grown(unit.status.resources, self.engine.tree(self.name))
 
     async def plan(self, operation: Operation) -> SyncPlan:
         """What a sync would do now; if it cannot be done, an error that says why."""
@@ -168,25 +255,91 @@ class Work:
             raise held(self._asked) from error
 
     async def carry_out(
-        self, operation: Operation, plan: SyncPlan, *, consent: bool, held: Callable[[str], None]
+        self,
+        operation: Operation,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        held: Callable[[str], None],
+        pin: Pin | None = None,
     ) -> OperationState:
         """Record the app, then do exactly what the plan says; another plan is refused.
 
-        Deletions that wait for somebody's word need `consent`; without it nothing is begun.
+        Deletions that wait for somebody's word need `consent`; without it nothing is begun. A `pin` is
+        recorded before anything is done, so that nobody undoes it.
         """
         self.check_hold(operation)
+        self._check_consent(plan, consent=consent)
+        await self._apps.record_installation()
+        agreed_to = replace(operation, plan_digest=plan.digest)
+
+        async def carry_out() -> OperationState:
+            if pin is not None:
+                await self._draft.amend(self.name, with_pin(pin))
+                await self._records.amend(self.name, with_pin(pin))
+            await self._draft.publish(self._records)
+            return await self.engine.sync(self.name, agreed_to)
+
+        by_runner = self._handing(agreed_to, plan, held, consent=consent, pin=pin)
+        with self._agreeing(consent=consent):
+            state = await self._done(carry_out, by_runner, held)
+        self._draft.redraft(await self._draft.get(self.name))
+        self._was_synced = True
+        return self._well_ended(state)
+
+    def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
         if plan.held and not consent:
             reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
             remedy = "If they are meant, add --confirm-deletions"
             raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
-        await self._apps.record_installation()
+
+    async def delete(
+        self,
+        plan: SyncPlan,
+        *,
+        consent: bool,
+        seconds: float,
+        held: Callable[[str], None],
+        told: Callable[[str], None],
+    ) -> None:
+        """Do what the plan of a deletion says, wait until all of that is gone, then forget the app.
+
+        What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again.
+        """
+        self.check_hold(DELETION)
+        self._check_consent(plan, consent=consent)
 
         async def carry_out() -> OperationState:
-            await self._draft.publish(self._apps.records())
-            return await self.engine.sync(self.name, replace(operation, plan_digest=plan.digest))
+            await self._draft.publish(self._records)
+            return await forgotten(await self.engine.sync(self.name, agreed_to))
 
+        async def forgotten(state: OperationState) -> OperationState:
+            if state.phase is OperationPhase.SUCCEEDED:
+                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
+                await self._forget()
+            return state
+
+        async def by_runner(keeper: Lease) -> OperationState | None:
+            state = await hand_over(keeper)
+            return None if state is None else await forgotten(state)
+
+        agreed_to = replace(DELETION, plan_digest=plan.digest)
+        hand_over = self._handing(agreed_to, plan, held, consent=consent)
         with self._agreeing(consent=consent):
-            return await self._alone(carry_out, held)
+            self._well_ended(await self._done(carry_out, by_runner, held))
+        await self._apps.drop_lease(self.name)
+
+    async def abandon(self, *, held: Callable[[str], None]) -> None:
+        """Forget the app; its objects stay as they are, marks included."""
+        self.check_hold(DELETION)
+        await self._apps.alone(self.name, self._forget, held)
+        await self._apps.drop_lease(self.name)
+
+    async def _forget(self) -> None:
+        """Forget the app: the record goes last, so that whatever is left can be found again."""
+        self._draft.redraft(self._asked)
+        await self._apps.archive().drop(self.name, ())
+        await self._records.delete(self.name)
 
     @contextmanager
     def _agreeing(self, *, consent: bool) -> Iterator[None]:
@@ -204,17 +357,33 @@ class Work:
 
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
-        self.check_hold(Operation())
+        self.check_hold(self.unfinished or Operation())
+        if self.unfinished is not None and self.unfinished.delete:
+            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
+            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
 
-        async def go_on() -> OperationState:
-            await self._draft.resume(self._apps.records())
-            return await self.engine.wait_for_sync(self.name)
+        async def by_runner(keeper: Lease) -> OperationState | None:
+            if consent:
+                await self._records.amend(self.name, agreed(SystemClock().now()))
+            return await self._followed(self.unfinished or Operation(), keeper)
 
         with self._agreeing(consent=consent):
-            state = await self._alone(go_on, held)
-        begun, asked = await self._draft.get(self.name), self._asked
+            state = self._well_ended(await self._done(self._go_on, by_runner, held))
+        begun, asked = await self._records.get(self.name), self._asked
         self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
         self._draft.redraft(asked)
+        self._was_synced = True
+        return state
+
+    async def end(self, *, held: Callable[[str], None]) -> OperationState:
+        """End what is under way, whoever carries it on: the word is left in the record, and seen through."""
+        await self._records.amend(self.name, with_end(self._apps.person))
+
+        async def by_runner(keeper: Lease) -> OperationState | None:
+            return await self._followed(self.unfinished or Operation(), keeper)
+
+        state = await self._done(self._go_on, by_runner, held)
+        self._draft.redraft(self._asked)
         return state
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
@@ -228,38 +397,112 @@ class Work:
             and set(operation.options) <= set(begun.options)
         )
 
-    async def _alone(
-        self, work: Callable[[], Awaitable[OperationState]], held: Callable[[str], None]
+    async def _done(
+        self,
+        here: Callable[[], Awaitable[OperationState]],
+        by_runner: Callable[[Lease], Awaitable[OperationState | None]],
+        held: Callable[[str], None],
     ) -> OperationState:
-        """Work while nobody else does; whoever works on the app now is told to `held`, and waited for."""
-        lease = self._apps.lease_of(self.name)
-        holding = await lease.holding()
-        if holding is not None and holding.holder:
-            held(holding.holder)
-        state = await lease.hold(work)
+        """Have something done: by the runner that keeps the app, or else here, while nobody else works on it.
+
+        A runner that dies leaves what it was handed in the record, and it is gone on with from there.
+        """
+        while True:
+            keeper = await self._keeper()
+            if keeper is not None:
+                state = await by_runner(keeper)
+                if state is not None:
+                    return state
+                here = here if self._handed is None else self._go_on
+                continue
+            with suppress(_Kept):
+                return await self._apps.alone(self.name, partial(self._unless_kept, here), held)
+
+    async def _unless_kept(self, work: Callable[[], Awaitable[OperationState]]) -> OperationState:
+        """Work, unless a runner keeps the app.
+
+        That is looked at under the app's lease: a runner that comes later sees the lease and waits for its
+        end, and one that came before is seen.
+        """
+        if await self._keeper() is not None:
+            raise _Kept
+        return await work()
+
+    def _well_ended(self, state: OperationState) -> OperationState:
+        """The state of an operation, unless it came to a bad end."""
         if state.phase is not OperationPhase.SUCCEEDED:
             raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
         return state
 
-    async def until_well(self, seconds: float) -> SyncUnit:
+    async def _go_on(self) -> OperationState:
+        """Go on with what is recorded, from where it stands."""
+        await self._draft.resume(self._records)
+        return await self.engine.wait_for_sync(self.name)
+
+    async def _keeper(self) -> Lease | None:
+        """The lease of the runner that keeps the app, if there is one."""
+        asked, recorded = is_kept(self._asked), await self._apps.find(self.name)
+        if not asked and (recorded is None or not is_kept(recorded)):
+            return None
+        keeper = await self._apps.keeper_of(self.name)
+        if keeper is not None and not asked:
+            reason = "a runner keeps it, and cannot follow a folder of your machine"
+            raise Conflict(f"app {self.name}", reason, "Choose another name with --app")
+        return keeper
+
+    def _handing(
+        self,
+        operation: Operation,
+        plan: SyncPlan,
+        held: Callable[[str], None],
+        *,
+        consent: bool,
+        pin: Pin | None = None,
+    ) -> Callable[[Lease], Awaitable[OperationState | None]]:
+        """How an operation that was agreed to is handed over to a runner, once, and followed to its end."""
+        handed = handed_over(operation, plan.revision, SystemClock().now(), consent=consent)
+
+        async def by_runner(keeper: Lease) -> OperationState | None:
+            while self._handed != handed:
+                wanted = await self._draft.get(self.name)
+                try:
+                    put = partial(post, self._records, wanted, handed, pin)
+                    await self._apps.lease_of(self.name).hold(put)
+                    self._handed = handed
+                except OperationUnderWay:
+                    if not await self._wait_for_other(keeper, held):
+                        return None
+            return await self._followed(handed, keeper)
+
+        return by_runner
+
+    async def _wait_for_other(self, keeper: Lease, held: Callable[[str], None]) -> bool:
+        """Wait for the end of what a runner is busy with; whether the runner was there to the end."""
+        other = (await self._records.get(self.name)).operation
+        if other is None:
+            return True
+        held(f"{await keeper.holder() or 'a runner'}, busy with {_words(other)},")
+        return await self._followed(other, keeper) is not None
+
+    async def _followed(self, operation: Operation, keeper: Lease) -> OperationState | None:
+        return await followed(self._records, self.name, operation, keeper, self.engine.events.publish)
+
+    async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = _silent) -> SyncUnit:
         """The app once it is healthy; an error that says what it lacks if that takes too long."""
-        changed = asyncio.Event()
-        quiet = self.engine.on_resource_updated(lambda _cluster, _live: changed.set())
-        gone = self.engine.on_resource_removed(lambda _cluster, _key: changed.set())
-        unit = await self.look()
+        return await self.until([Goal.HEALTHY], seconds, told)
+
+    async def until(
+        self, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None] = _silent
+    ) -> SyncUnit:
+        """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
         try:
-            async with time_limit(
-                timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {self.name}"
-            ):
-                while unit.status.health.status is not HealthStatus.HEALTHY:
-                    await changed.wait()
-                    changed.clear()
-                    unit = await self.look()
-        except DeadlinePassed as error:
-            health = unit.status.health
-            reason = f"it is {health.status.value} after {seconds:g} s: {health.message}"
-            raise NotWell(f"app {self.name}", reason) from error
+            return await until(self.engine, self.name, goals, seconds, told)
         finally:
-            quiet()
-            gone()
-        return unit
+            await self._note_stand()
+
+    async def _note_stand(self) -> None:
+        """Record how an app that was synced here stands; a runner that keeps it does so itself."""
+        looked = self.engine.unit(self.name).status
+        if self._was_synced and await self._keeper() is None:
+            with suppress(UnitMissing):
+                await self._records.amend(self.name, partial(seen_as, looked))

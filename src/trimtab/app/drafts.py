@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -23,7 +24,7 @@ from trimtab.engine.units import (
     UnitNews,
     UnitStatus,
 )
-from trimtab.errors import Conflict, NotAllowed
+from trimtab.errors import Conflict, NotAllowed, TrimtabError
 
 
 class DraftStore:
@@ -33,6 +34,7 @@ class DraftStore:
         self._unit = unit
         self._store: SyncUnitStore | None = None
         self._told: list[Callable[[UnitNews], None]] = []
+        self._recorded = asyncio.Event()
 
     async def publish(self, store: SyncUnitStore) -> SyncUnit:
         """Record the unit in the store, and everything that follows."""
@@ -57,13 +59,18 @@ class DraftStore:
                 attempted=known.attempted,
                 operation_state=known.operation_state,
             )
-        self._store = store
+        self._keep_in(store)
         return self._heard(await store.set_status(self._unit.id, status))
 
     async def resume(self, store: SyncUnitStore) -> SyncUnit:
         """Go on with the unit as it is recorded, with the operation that nobody finished."""
+        unit = self._heard(await store.get(self._unit.id))
+        self._keep_in(store)
+        return unit
+
+    def _keep_in(self, store: SyncUnitStore) -> None:
         self._store = store
-        return self._heard(await store.get(self._unit.id))
+        self._recorded.set()
 
     def redraft(self, wanted: SyncUnit) -> None:
         """Go on as a draft: what is wanted now is recorded when the next plan was agreed to."""
@@ -109,14 +116,24 @@ class DraftStore:
         return self._heard(await self._store.amend(unit_id, change) if self._store else amended)
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
-        """Tell of the unit, and of every change made here."""
+        """Tell of the unit, of every change made here, and of what others write into its record."""
         told(Stored(self._unit))
         told(AllTold())
         self._told.append(told)
         try:
+            await self._recorded.wait()
+            if self._store is not None:
+                # Whoever may not watch records hears nothing of others, and works all the same.
+                with suppress(TrimtabError):
+                    await self._store.follow(self._hear_others)
             await asyncio.Event().wait()
         finally:
             self._told.remove(told)
+
+    def _hear_others(self, news: UnitNews) -> None:
+        """Others pause the app, or ask for the end of what is under way."""
+        if isinstance(news, Stored) and news.unit.id == self._unit.id and self._store is not None:
+            self._heard(news.unit)
 
     def _heard(self, unit: SyncUnit) -> SyncUnit:
         if unit != self._unit:

@@ -42,10 +42,15 @@ class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
 
 def source_of(unit: SyncUnit) -> AppSource:
     """The source that a unit's record names."""
+    return source_in(unit.source, f"app {unit.id}")
+
+
+def source_in(record: Any, subject: str = "history") -> AppSource:
+    """The source that a record holds."""
     try:
-        return msgspec.convert(unit.source, AppSource)
+        return msgspec.convert(record, AppSource)
     except msgspec.ValidationError as error:
-        raise InvalidSpec(f"app {unit.id}", f"its source cannot be read: {error}", "Sync it anew") from error
+        raise InvalidSpec(subject, f"its source cannot be read: {error}", "Sync it anew") from error
 
 
 def recorded(source: AppSource) -> dict[str, Any]:

@@ -10,9 +10,9 @@ modules: `units`, `operations`, `policy`, `events`, `rows`, `plan` and so on.
 from trimtab.engine.cache import ClusterCache
 from trimtab.engine.clusters import GivenClusters
 from trimtab.engine.compare.comparer import Comparer
-from trimtab.engine.engine import Engine, NothingUnderWay
+from trimtab.engine.engine import Engine, NothingUnderWay, Preview
 from trimtab.engine.metrics import Metrics
-from trimtab.engine.stores import FileStore, Keyring, MemoryStore, RecordStore
+from trimtab.engine.stores import FileStore, Keyring, MemoryArchive, MemoryStore, RecordArchive, RecordStore
 from trimtab.engine.sync.operate import Control, operate
 
 __all__ = [
@@ -23,9 +23,12 @@ __all__ = [
     "FileStore",
     "GivenClusters",
     "Keyring",
+    "MemoryArchive",
     "MemoryStore",
     "Metrics",
     "NothingUnderWay",
+    "Preview",
+    "RecordArchive",
     "RecordStore",
     "operate",
 ]

@@ -20,7 +20,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar, assert_never
 
+from msgspec import Struct
+
+from trimtab.engine.cache.trees import Branch
 from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.ledger import Ledger
@@ -47,6 +51,7 @@ from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
@@ -62,6 +67,7 @@ from trimtab.engine.units import (
     ManifestGenerator,
     Pause,
     ReconciliationSettings,
+    RenderArchive,
     Stored,
     SyncUnit,
     SyncUnitStore,
@@ -100,6 +106,17 @@ class NothingUnderWay(UserError):
     """The unit has no operation that could be ended, waited for or approved."""
 
 
+class Preview(Struct, frozen=True, kw_only=True):
+    """A unit as it compares now, and what a sync would do about it."""
+
+    rows: tuple[Row, ...]
+    #: what is the matter with single objects of its source
+    findings: tuple[Finding, ...]
+    #: the digest of what it was compared with
+    rendered: str
+    plan: SyncPlan
+
+
 class Engine:
     """Keeps units as their sources want them; `run` does the work, everything else asks for it."""
 
@@ -113,16 +130,20 @@ class Engine:
         reconciliation: ReconciliationSettings | None = None,
         cache: CacheSettings | None = None,
         tracking: Tracking | None = None,
+        archive: RenderArchive | None = None,
         key: bytes | None = None,
         clock: Clock | None = None,
+        automatic: bool = True,
     ) -> None:
         """Take the three roles.
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
-        by the next process. Without one it is made up.
+        by the next process. Without one it is made up. With an `archive` one can go back to an entry of
+        history while the source is out of reach. Unless `automatic`, nothing begins that was not asked for,
+        whatever units say.
         """
         self._settings, self._cache_settings = settings, cache or CacheSettings()
-        self._credentials, self._store = credentials, units
+        self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
         self._key = key or secrets.token_bytes(32)
         self._tracking = tracking or OwnerAnnotation(settings.installation)
@@ -141,9 +162,9 @@ class Engine:
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
         self._counting: list[Callable[[SyncUnit], None]] = []
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
-        self._build(manifests)
+        self._build(manifests, automatic=automatic)
 
-    def _build(self, manifests: ManifestGenerator) -> None:
+    def _build(self, manifests: ManifestGenerator, *, automatic: bool) -> None:
         settings, clock = self._settings, self._clock
         self._rooms = Rooms(
             self._credentials,
@@ -152,7 +173,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        looker = Looker(manifests, settings.kept_objects)
+        looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
@@ -160,7 +181,11 @@ class Engine:
             timeout=settings.sync_timeout,
             clock=clock,
         )
-        wiring = Wiring(start=self._start, again=self._look_later, supersede=self._supersede)
+        wiring = Wiring(
+            start=self._start if automatic else None,
+            again=self._look_later,
+            supersede=self._supersede,
+        )
         self._reconciler = Reconciler(
             self._ledger, self._rooms, looker, self.events, wiring, settings=settings, clock=clock
         )
@@ -172,6 +197,7 @@ class Engine:
             clock=clock,
             on_ended=self._operation_ended,
             again=self._operate_later,
+            archive=self._archive,
         )
 
     # -- running -----------------------------------------------------------------------------------------
@@ -339,14 +365,27 @@ class Engine:
 
     async def plan(self, unit_id: str, operation: Operation | None = None) -> SyncPlan:
         """What a sync of the unit would do now; nothing is written."""
+        return (await self.preview(unit_id, operation)).plan
+
+    async def preview(self, unit_id: str, operation: Operation | None = None) -> Preview:
+        """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
+        state = self._syncer.begin(operation or self._usual(unit))
+        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+
+    def tree(self, unit_id: str) -> tuple[Branch, ...]:
+        """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
+        unit = self.unit(unit_id)
+        return self._desk(unit).cache.tree(each.key for each in unit.status.resources)
+
+    def _desk(self, unit: SyncUnit) -> Desk:
+        """Where to work on the unit's cluster; why that cannot be done is raised."""
         room = self._rooms.open(unit.destination.cluster)
         desk = room.open_desk()
         if desk is None:
             raise room.refusal()
-        state = self._syncer.begin(operation or self._usual(unit))
-        _, plan = await self._syncer.plan(unit, desk, state)
-        return plan
+        return desk
 
     def request_refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> None:
         """Have a unit looked at soon."""
@@ -411,6 +450,13 @@ class Engine:
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
+        elif stored.operation is not None and stored.operation.ended_by:
+            self._end(stored.id)
+        if before is not None and _is_agreed(before.operation, stored.operation):
+            control = self._operator.control(stored.id)
+            if control is not None:
+                # By our own clock: it was heard now, whatever the clock of whoever agreed says.
+                control.approve_deletions(self._clock.now())
         if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
 
@@ -475,6 +521,12 @@ class Engine:
             )
         )
         self._operate_later(unit.id, 0)
+
+    def _end(self, unit_id: str) -> None:
+        """Heed the record, which says that the operation is to end; one that has not begun hears it then."""
+        control = self._operator.control(unit_id)
+        if control is not None:
+            control.terminate()
 
     def _supersede(self, unit_id: str, revision: str) -> None:
         control = self._operator.control(unit_id)
@@ -610,6 +662,13 @@ def _figures(room: Room) -> ClusterFigures:
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:
     """What somebody wants of a unit; a change of it has the unit looked at."""
     return unit.source, unit.destination, unit.policy, unit.paused, unit.pinned
+
+
+def _is_agreed(before: Operation | None, after: Operation | None) -> bool:
+    """Whether somebody has agreed to the deletions of an operation under way."""
+    if before is None or after is None or after.deletions_approved_at is None:
+        return False
+    return before.deletions_approved_at != after.deletions_approved_at
 
 
 def _added(held: list[_T], one: _T) -> Callable[[], None]:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.resources.keys import ResourceKey
 
@@ -136,6 +137,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     entry: int = 0
     #: delete what Git no longer asks for
     prune: bool = False
+    #: delete all of the unit; its source is not asked
+    delete: bool = False
     #: ask the server what it would do, and change nothing
     dry_run: bool = False
     strategy: Strategy = Strategy.HOOK
@@ -147,10 +150,13 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     options: tuple[str, ...] = ()
     retry: RetryLimits = RetryLimits()
     asked_by: str = ""
+    #: when it was asked for, if it was handed over to another process: tells it from the same said earlier
+    asked_at: datetime | None = None
     automated: bool = False
     #: how many self-heals of this revision came before
     heal_attempts: int = 0
-    #: when somebody agreed to the deletions; it counts if that was after the operation started
+    #: when somebody agreed to the deletions; it counts if that was after the operation started, or if the
+    #: plan that is carried out is the one whose digest he named
     deletions_approved_at: datetime | None = None
     #: how long all attempts together may take; none means without end
     timeout: timedelta | None = None
@@ -159,6 +165,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     rehearsal: Rehearsal = Rehearsal.AUTO
     #: the digest of the plan somebody read and agreed to; a plan with another digest is not carried out
     plan_digest: str = ""
+    #: who asked that it ends before its time; whoever carries it on ends it
+    ended_by: str = ""
 
 
 class StepResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -230,6 +238,30 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     rehearsed: bool = False
     #: what ended the operation before its time, if that was an error
     failure: str = ""
+
+
+def is_same_request(one: Operation, other: Operation) -> bool:
+    """Whether two operations are one request, whatever was said about it since."""
+    first, second = (
+        replace(each, timeout=None, deletions_approved_at=None, ended_by="") for each in (one, other)
+    )
+    return first == second
+
+
+def is_begun(state: OperationState) -> bool:
+    """Whether something of an operation may have been done."""
+    return bool(state.begun or state.hooks or state.results)
+
+
+def never_begun(state: OperationState, now: datetime) -> OperationState:
+    """The end of an operation that was ended before anything of it was done."""
+    return replace(
+        state,
+        phase=OperationPhase.FAILED,
+        message="the operation was terminated before it began",
+        finished_at=now,
+        retry_at=None,
+    )
 
 
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:

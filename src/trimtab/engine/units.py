@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
@@ -144,6 +144,8 @@ class Deployed(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     started_at: datetime
     deployed_at: datetime
     asked_by: str = ""
+    #: names what it rendered to, which an archive may hold
+    rendered: str = ""
 
 
 class UnitStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -306,6 +308,19 @@ class ManifestGenerator(Protocol):
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests at a revision; an empty one means the newest that the source names."""
+
+
+class RenderArchive(Protocol):
+    """Keeps what units rendered to, so that one can go back while their sources are out of reach."""
+
+    async def keep(self, unit_id: str, generated: Generated) -> None:
+        """Keep what a unit rendered to."""
+
+    async def find(self, unit_id: str, digest: str) -> Generated | None:
+        """What a unit once rendered to, if that is kept."""
+
+    async def drop(self, unit_id: str, but: Collection[str]) -> None:
+        """Forget what a unit rendered to, but for these digests."""
 
 
 class ClusterEntry(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from urllib.parse import parse_qsl
 
@@ -237,6 +239,14 @@ class HttpCluster:
         """What the server says of itself."""
         answer = await self._read("get the server's version", "/version")
         return self._sound("get the server's version", _version.decode, answer.body)
+
+    async def time(self) -> datetime | None:
+        """What the server's clock says, in whole seconds; None if it does not say."""
+        answer = await self._read("get the server's time", "/version")
+        try:
+            return parsedate_to_datetime(answer.date)
+        except ValueError:
+            return None
 
     async def schema(self, api_version: str) -> bytes:
         """The OpenAPI v3 document of one group version, as JSON."""

@@ -137,14 +137,20 @@ class Lease:
         """
         return self._clock.monotonic() < self._ours_until
 
+    async def holder(self) -> str:
+        """Who holds it now, as far as we have seen; empty for nobody, and for one who let it run out."""
+        found = await self.holding()
+        # Read after the answer, which may tell of a moment ago: too late is safe, too early is not.
+        now = self._clock.monotonic()
+        self._sighting = sighted(self._sighting, found, now)
+        is_free = isinstance(move(self._sighting, self._me, now), Take)
+        return "" if is_free or found is None else found.holder
+
     async def freed(self) -> None:
         """Return when nobody holds it, by our own clock."""
         while True:
             with suppress(Unavailable):
-                found = await self.holding()
-                now = self._clock.monotonic()
-                self._sighting = sighted(self._sighting, found, now)
-                if isinstance(move(self._sighting, self._me, now), Take):
+                if not await self.holder():
                     return
             await self._clock.sleep(self._terms.rhythm.total_seconds())
 

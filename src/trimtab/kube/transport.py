@@ -45,6 +45,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     body: bytes
     warnings: tuple[str, ...] = ()
+    #: the server's own time, as it said it
+    date: str = ""
 
 
 @asynccontextmanager
@@ -170,7 +172,9 @@ class Transport:
             body = await self._whole(request, response, self._settings.answer_limit)
             warned = warnings_in(response.headers.getall("Warning", []))
             return Answer(
-                body=body, warnings=tuple(without_secrets(each, request.secrets) for each in warned)
+                body=body,
+                warnings=tuple(without_secrets(each, request.secrets) for each in warned),
+                date=response.headers.get("Date", ""),
             )
 
     @asynccontextmanager

@@ -190,6 +190,8 @@ class AppsSettings(Struct, frozen=True, kw_only=True):
 
     #: namespace of the records of apps, made when the first app is synced
     namespace: str = "trimtab-system"
+    #: while somebody types, a shell offers the names of apps that the cluster gives within this long
+    complete_within: timedelta = timedelta(seconds=1)
 
 
 class RunnerSettings(Struct, frozen=True, kw_only=True):

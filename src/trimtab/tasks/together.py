@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
 
 
 async def run_together(*loops: Coroutine[Any, Any, object]) -> None:
@@ -25,12 +27,30 @@ async def run_together(*loops: Coroutine[Any, Any, object]) -> None:
             group.create_task(loop)
 
 
+class _Group(asyncio.TaskGroup):
+    """A TaskGroup that is left in peace while it ends.
+
+    Cancelling reaches the tasks of tasks one turn of the loop later; whoever wants a task of a group that is
+    ending in that turn is about to be cancelled himself, and is told so, not that he has made a mistake.
+    """
+
+    def create_task(
+        self, coro: Generator[Any, None, _T] | Coroutine[Any, Any, _T], **options: Any
+    ) -> asyncio.Task[_T]:
+        """Start a task in this group."""
+        try:
+            return super().create_task(coro, **options)
+        except RuntimeError as error:
+            coro.close()
+            raise asyncio.CancelledError(str(error)) from error
+
+
 @asynccontextmanager
 async def plain_group() -> AsyncIterator[asyncio.TaskGroup]:
     """A TaskGroup whose first error comes out as itself, not wrapped."""
     failure: BaseException | None = None
     try:
-        async with asyncio.TaskGroup() as group:
+        async with _Group() as group:
             yield group
     except BaseExceptionGroup as errors:
         failure = _first_failure(errors)

@@ -103,6 +103,14 @@ class Stage:
                     return event.object.manifest()
         raise AssertionError(f"the watch of {name} ended")
 
+    async def discovered(self, api_version: str, kind: str) -> Resource:
+        """What discovery says of a kind, once it does: it may learn of a definition after others have."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                found = (await self.cluster.discover()).resource(api_version, kind)
+                if found is not None:
+                    return found
+
     # -- the story ------------------------------------------------------------------------------------------
 
     async def get(

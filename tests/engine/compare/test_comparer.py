@@ -114,6 +114,16 @@ async def test_an_unchanged_pair_is_not_compared_again(world: World) -> None:
     assert again == first
 
 
+async def test_a_unit_may_be_compared_with_two_revisions_at_once(world: World) -> None:
+    both, one = world.wanted(config_map("a", x="1"), config_map("b")), world.wanted(config_map("a", x="2"))
+    await world.apply(world.wanted(config_map("a", x="0")))
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(world.compare(both))
+        second = group.create_task(world.compare(one))
+    assert [row.key.name for row in first.result().rows] == ["a", "b"]
+    assert [row.key.name for row in second.result().rows] == ["a"]
+
+
 async def test_what_is_given_up_is_a_difference_and_what_others_added_is_none(world: World) -> None:
     await world.apply(world.wanted(config_map("a", x="1", old="2")))
     await changed(world, config_map("a"), {"data": {"added": "3"}})

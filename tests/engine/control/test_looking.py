@@ -14,6 +14,7 @@ from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.policy import Refresh
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Destination, ReconciliationSettings, SyncUnit
 from trimtab.kube.cluster import Cluster
@@ -93,7 +94,7 @@ async def test_another_revision_is_looked_at_without_being_remembered() -> None:
     looker = Looker(sources, kept_objects=100)
     async with desk() as here:
         await looker.look(unit("web"), here, Refresh.USUAL)
-        before = await looker.look_at(unit("web"), here, None, old)
+        before = await looker.look_at(unit("web"), here, Operation(), old)
         now = await looker.look(unit("web"), here, Refresh.LIVE)
     values = [sight.wanted.desired[0].manifest["data"]["value"] for sight in (before, now)]
     assert values == ["old", "new"]

@@ -278,6 +278,13 @@ def test_a_unit_that_is_held_is_left_alone_and_says_why() -> None:
     ]
 
 
+def test_a_unit_that_was_deleted_is_not_made_anew_by_itself() -> None:
+    gone = with_status(
+        unit(), operation_state=OperationState(operation=Operation(delete=True), started_at=NOW)
+    )
+    assert auto_sync(gone, NOW) == Leave("it was to be deleted: sync it by hand, or delete it to the end")
+
+
 @pytest.mark.parametrize(
     ("changes", "operation", "is_refused"),
     [

@@ -144,13 +144,25 @@ async def test_an_id_is_taken_once(store: SyncUnitStore) -> None:
 
 
 async def test_an_update_keeps_status_and_operation(store: SyncUnitStore) -> None:
+    begun = Operation(revision="4f2c9e1", prune=True)
     await store.create(WEB)
-    await store.set_operation("shop/web", Operation(prune=True))
+    await store.set_operation("shop/web", begun)
     await store.set_status("shop/web", STATUS)
     wanted = replace(WEB, source="another", policy=Policy())
     updated = await store.update(wanted)
-    assert updated == replace(wanted, status=STATUS, operation=Operation(prune=True))
+    assert updated == replace(wanted, status=STATUS, operation=begun)
     assert await store.get("shop/web") == updated
+
+
+async def test_what_is_told_of_an_earlier_operation_is_no_news_of_the_one_asked_for_since(
+    store: SyncUnitStore,
+) -> None:
+    """Whoever compares does not know what another process has just asked for: it must not pass for done."""
+    again = Operation(revision="4f2c9e1", prune=True, asked_at=NOW)
+    await store.create(replace(WEB, status=STATUS))
+    await store.set_operation("shop/web", again)
+    told = await store.set_status("shop/web", STATUS)
+    assert told == replace(WEB, status=replace(STATUS, operation_state=None), operation=again)
 
 
 async def test_a_status_is_read_as_it_was_set_even_by_the_next_process(opening: Opening) -> None:

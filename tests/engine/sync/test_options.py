@@ -8,6 +8,7 @@ from trimtab.engine.sync.options import (
     Consent,
     ObjectOptions,
     SyncOptions,
+    delete_consent,
     object_options,
     option_list,
     prune_consent,
@@ -162,3 +163,21 @@ def test_the_wave_is_the_first_number_of_ours_argo_cds_and_helms(
     annotations: dict[str, str], wave: int
 ) -> None:
     assert wave_of(annotations) == wave
+
+
+@pytest.mark.parametrize(
+    ("annotations", "consent"),
+    [
+        ({}, Consent.YES),
+        ({"trimtab.dev/sync-options": "Prune=false"}, Consent.NO),
+        ({"argocd.argoproj.io/sync-options": "Delete=false"}, Consent.NO),
+        ({"trimtab.dev/sync-options": "Delete=confirm"}, Consent.CONFIRM),
+        ({"trimtab.dev/sync-options": "Prune=confirm,Delete=false"}, Consent.NO),
+        ({"helm.sh/resource-policy": "keep"}, Consent.NO),
+        ({"helm.sh/resource-policy": "delete"}, Consent.YES),
+    ],
+)
+def test_an_object_goes_with_its_unit_unless_anything_it_says_forbids_that(
+    annotations: dict[str, str], consent: Consent
+) -> None:
+    assert delete_consent(object_options(annotations), annotations) is consent

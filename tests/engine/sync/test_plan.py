@@ -35,6 +35,7 @@ from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.engine.sync.showing import moved_between, plan_json, plan_table
 from trimtab.engine.sync.steps import Apply, Prune, RunHook, SyncPlan, WriteMode, images_of
 from trimtab.kube.cluster import Propagation
+from trimtab.resources.tables import Paper
 
 PRUNING = Operation(prune=True)
 CRD = manifest(
@@ -538,6 +539,7 @@ def test_a_plan_is_shown_as_a_table() -> None:
         "Sync     1     apply            ConfigMap shop/a    missing\n"
         "waits for consent to 1 deletions: it is deleted only with somebody's consent\n"
     )
+    assert max(map(len, plan_table(plan, Paper(width=40)).splitlines()[1:-1])) <= 40
     assert "nothing to do" in plan_table(Case().plan())
 
 

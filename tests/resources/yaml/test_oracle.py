@@ -55,7 +55,7 @@ def test_a_scalar_means_what_it_means_to_kubernetes(scalar: str) -> None:
     assert outcome(f"v: {scalar}\n") == expected(ANSWERS["scalars"][scalar])
 
 
-@pytest.mark.parametrize("name", QUESTIONS["documents"].keys() - REFUSED.keys() - READ.keys())
+@pytest.mark.parametrize("name", sorted(QUESTIONS["documents"].keys() - REFUSED.keys() - READ.keys()))
 def test_a_text_holds_the_documents_that_kubernetes_sees(name: str) -> None:
     assert outcome(QUESTIONS["documents"][name]) == expected(ANSWERS["documents"][name])
 
@@ -72,7 +72,7 @@ def test_what_kubernetes_refuses_without_need_is_read(name: str) -> None:
     assert outcome(QUESTIONS["documents"][name]) is not None
 
 
-@pytest.mark.parametrize("name", QUESTIONS["values"].keys() - WRITTEN.keys())
+@pytest.mark.parametrize("name", sorted(QUESTIONS["values"].keys() - WRITTEN.keys()))
 def test_a_value_is_written_as_kubernetes_writes_it(name: str) -> None:
     assert dump(QUESTIONS["values"][name]) == ANSWERS["values"][name]["text"]
 

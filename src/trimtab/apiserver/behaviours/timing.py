@@ -46,6 +46,8 @@ class Timing(Struct, frozen=True, kw_only=True):
     job_backoff_cap: timedelta = timedelta(minutes=10)
 
 
+#: where somebody watches: long enough to be seen, short enough not to bore
+BRISK = Timing(start=timedelta(seconds=0.4), ready=timedelta(seconds=0.4), run=timedelta(seconds=0.8))
 AT_ONCE = Timing(start=timedelta(0), ready=timedelta(0), run=timedelta(0))
 
 

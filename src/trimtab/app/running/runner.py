@@ -21,7 +21,7 @@ from trimtab.app.running.following import Commits
 from trimtab.app.running.showing import ClusterStand, ShardStand
 from trimtab.app.running.store import ShardStore
 from trimtab.app.shards import Shard, is_app_lease, rivals, shard_named, shards, terms_of
-from trimtab.engine import Engine, Keyring, Metrics, RecordStore
+from trimtab.engine import Engine, Keyring, Metrics, RecordArchive, RecordStore
 from trimtab.engine.events import Event
 from trimtab.engine.units import ManifestGenerator
 from trimtab.errors import Unavailable
@@ -187,6 +187,11 @@ class Runner:
             self._manifests,
             store,
             cache=settings.cache,
+            archive=RecordArchive(
+                FencedCluster(self._home.cluster, lambda: lease.is_held),
+                namespace=installation.namespace,
+                keys=Keyring(installation.key),
+            ),
             key=installation.key,
             clock=self._clock,
         )

@@ -175,7 +175,7 @@ class Comparer:
         if pair.desired is not None:
             if live is not None and live.mark is not None:
                 claim = live.mark if live.mark != mark else None
-            elif len(self._claims[pair.desired.key]) > 1:
+            elif len(self._claims.get(pair.desired.key, ())) > 1:
                 claim = self._rival(pair.desired.key, unit)
         return Row(
             key=pair.key,

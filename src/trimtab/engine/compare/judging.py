@@ -5,6 +5,7 @@ What the doer has to fetch (jq results, a server's prediction) comes in as value
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -122,9 +123,16 @@ def _managers(owners: Ownership, found: Found, manager: str) -> str:
     return ", ".join(names)
 
 
+#: how a server says that a right is missing: it has not looked at the object yet, so it quotes nothing of it
+_LACKS_A_RIGHT: Final = re.compile(
+    r'[\w.-]+(?: "[^"]*")? is forbidden: User "[^"]*" cannot \w+ resource "[^"]*" in API group "[^"]*"'
+    r'(?: in the namespace "[^"]*"| at the cluster scope)(?:: RBAC: .*)?'
+)
+
+
 def problem_of(error: TrimtabError, key: ResourceKey) -> str:
     """What to say of an object that could not be judged; servers quote what they refuse, Secrets included."""
-    if key.kind.casefold() != "secret":
+    if key.kind.casefold() != "secret" or _LACKS_A_RIGHT.fullmatch(error.reason):
         return str(error)
     reason = (
         f"the server refuses it ({type(error).__name__}) in words that are not shown, as they may quote it"

@@ -7,7 +7,7 @@ anything, and a render that came out the same is not read again. A generator tha
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,9 +15,12 @@ from msgspec.structs import replace
 from trimtab.engine.cache.catalog import Catalog
 from trimtab.engine.compare.matching import Finding, Wanted, desired_from
 from trimtab.engine.control.desks import Desk, Ways
-from trimtab.engine.control.policy import Refresh
+from trimtab.engine.control.policy import Refresh, entry_of
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Row
-from trimtab.engine.units import Destination, Generated, ManifestGenerator, SyncUnit
+from trimtab.engine.units import Destination, Generated, ManifestGenerator, Pin, RenderArchive, SyncUnit
+
+_NOTHING: Final = Generated(manifests=(), revision="", digest="nothing")
 
 
 class Sight(Struct, frozen=True, kw_only=True):
@@ -29,6 +32,8 @@ class Sight(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     revision: str
     rendered: str
+    #: what the source, or the archive, gave; None where only the live side was looked at
+    generated: Generated | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -41,6 +46,7 @@ class _Kept(Struct, frozen=True, kw_only=True):
 
     source: Any
     destination: Destination
+    pinned: Pin | None
     ways: Ways
     catalog: Catalog
     revision: str
@@ -50,14 +56,23 @@ class _Kept(Struct, frozen=True, kw_only=True):
     def is_by(self, unit: SyncUnit, desk: Desk) -> bool:
         """Whether it would be read the same now."""
         same = self.ways is desk.ways and self.catalog is desk.cache.catalog
-        return same and self.destination == unit.destination
+        return same and (self.destination, self.pinned) == (unit.destination, unit.pinned)
+
+    def is_enough(self, unit: SyncUnit, level: Refresh) -> bool:
+        """Whether nobody has to be asked: an entry of history does not change."""
+        if unit.pinned is not None:
+            return level is not Refresh.HARD
+        return level is Refresh.LIVE and self.source == unit.source
 
 
 class Looker:
     """Looks at units, remembering what they rendered to."""
 
-    def __init__(self, manifests: ManifestGenerator, kept_objects: int) -> None:
+    def __init__(
+        self, manifests: ManifestGenerator, kept_objects: int, archive: RenderArchive | None = None
+    ) -> None:
         self._manifests = manifests
+        self._archive = archive
         self._most_kept = kept_objects
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._objects = 0
@@ -65,18 +80,48 @@ class Looker:
     async def look(self, unit: SyncUnit, desk: Desk, level: Refresh) -> Sight:
         """Look at a unit as it is now, as thoroughly as asked."""
         kept = self._kept.get(unit.id)
-        is_enough = level is Refresh.LIVE and kept is not None and kept.source == unit.source
-        if kept is None or not is_enough or not kept.is_by(unit, desk):
-            generated = await self._manifests.generate(unit, "", no_cache=level is Refresh.HARD)
+        if kept is None or not kept.is_enough(unit, level) or not kept.is_by(unit, desk):
+            generated = await self._generated_for(unit, level)
             kept = self._read(unit, desk, generated, kept)
             self._keep(unit.id, kept)
         return await self._compared(unit, desk, kept)
 
-    async def look_at(self, unit: SyncUnit, desk: Desk, source: Any, revision: str) -> Sight:
-        """Look at a unit as some other revision or source wants it, without remembering that."""
-        asked = unit if source is None else replace(unit, source=source)
-        generated = await self._manifests.generate(asked, revision)
-        return await self._compared(asked, desk, self._read(asked, desk, generated, self._kept.get(unit.id)))
+    async def look_at(self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str) -> Sight:
+        """Look at a unit as an operation wants it, at a revision, without remembering that."""
+        asked = unit if operation.source is None else replace(unit, source=operation.source)
+        found = await self._known_beforehand(unit, operation)
+        generated = found or await self._manifests.generate(asked, revision)
+        kept = self._read(asked, desk, generated, self._kept.get(unit.id))
+        return replace(await self._compared(asked, desk, kept), generated=generated)
+
+    async def _known_beforehand(self, unit: SyncUnit, operation: Operation) -> Generated | None:
+        """What an operation wants, where that is known without the source.
+
+        What is to be ended is looked at as it was tried: that must not need the source again.
+        """
+        if operation.delete:
+            return _NOTHING
+        is_ending = unit.operation is not None and bool(unit.operation.ended_by)
+        tried = unit.status.attempted.rendered if is_ending and unit.status.attempted else ""
+        return await self._kept_render(unit, tried) or await self._archived(unit, operation.entry)
+
+    async def _generated_for(self, unit: SyncUnit, level: Refresh) -> Generated:
+        """What is wanted of a unit now: what it is pinned to, or what its source says."""
+        if unit.pinned is None:
+            return await self._manifests.generate(unit, "", no_cache=level is Refresh.HARD)
+        found = await self._archived(unit, unit.pinned.entry)
+        if found is not None:
+            return found
+        entry = entry_of(unit, unit.pinned.entry)
+        return await self._manifests.generate(replace(unit, source=entry.source), entry.revision)
+
+    async def _archived(self, unit: SyncUnit, entry: int) -> Generated | None:
+        """What an entry of history rendered to, if that is kept."""
+        named = next((each.rendered for each in unit.status.history if each.id == entry), "")
+        return await self._kept_render(unit, named)
+
+    async def _kept_render(self, unit: SyncUnit, named: str) -> Generated | None:
+        return await self._archive.find(unit.id, named) if self._archive and named else None
 
     def forget(self, unit_id: str) -> None:
         """Forget what a unit rendered to."""
@@ -99,6 +144,7 @@ class Looker:
         return _Kept(
             source=unit.source,
             destination=unit.destination,
+            pinned=unit.pinned,
             ways=desk.ways,
             catalog=desk.cache.catalog,
             revision=generated.revision,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Sight
-from trimtab.engine.control.policy import history_after, source_digest
+from trimtab.engine.control.policy import history_after, is_remembered, source_digest
 from trimtab.engine.control.rooms import Rooms
 from trimtab.engine.control.syncing import Journey, Syncer
 from trimtab.engine.events import (
@@ -30,11 +30,17 @@ from trimtab.engine.events import (
     OperationWaits,
     StepDone,
 )
-from trimtab.engine.operations import OperationPhase, OperationState, StepStatus
+from trimtab.engine.operations import (
+    OperationPhase,
+    OperationState,
+    StepStatus,
+    is_begun,
+    never_begun,
+)
 from trimtab.engine.sync.acts import Outcome, Rehearse
 from trimtab.engine.sync.operate import Control
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, SyncPlan
-from trimtab.engine.units import Attempt, SyncUnit, UnitMissing, UnitStatus
+from trimtab.engine.units import Attempt, RenderArchive, SyncUnit, UnitMissing, UnitStatus
 from trimtab.errors import Unavailable
 from trimtab.tasks import Backoff, Clock
 from trimtab.tasks.backoff import pause
@@ -71,9 +77,11 @@ class Operator:
         clock: Clock,
         on_ended: Callable[[SyncUnit, OperationState], None],
         again: Callable[[str, float], None],
+        archive: RenderArchive | None = None,
     ) -> None:
         self._ledger, self._rooms, self._syncer, self._events = ledger, rooms, syncer, events
         self._clock, self._on_ended, self._again = clock, on_ended, again
+        self._archive = archive
         self._under_way: dict[str, _Voyage] = {}
         self._group: asyncio.TaskGroup | None = None
 
@@ -95,17 +103,11 @@ class Operator:
         if unit is None or unit.operation is None:
             return False
         state = unit.status.operation_state or self._syncer.begin(unit.operation)
-        if state.begun or state.hooks or state.results:
+        if is_begun(state):
             ending = replace(state, phase=OperationPhase.TERMINATING, message="the operation was terminated")
             await self._record(unit_id, ending, _Voyage())
             return True
-        ended = replace(
-            state,
-            phase=OperationPhase.FAILED,
-            message="the operation was terminated before it began",
-            finished_at=self._clock.now(),
-            retry_at=None,
-        )
+        ended = never_begun(state, self._clock.now())
         await self._record(unit_id, ended, _Voyage())
         await self._close(unit_id, ended)
         return True
@@ -160,6 +162,14 @@ class Operator:
         if state is None:
             state = self._syncer.begin(operation)
             await self._record(unit.id, state, voyage)
+        if operation.deletions_approved_at is not None:
+            # Somebody may have agreed while nobody was at work on it.
+            voyage.control.approve_deletions(operation.deletions_approved_at)
+        if operation.ended_by:
+            voyage.control.terminate()
+            if not is_begun(state):
+                state = never_begun(state, self._clock.now())
+                await self._record(unit.id, state, voyage)
         if not state.phase.final:
             room = self._rooms.open(unit.destination.cluster)
             desk = room.open_desk()
@@ -169,6 +179,7 @@ class Operator:
             state = await self._syncer.sync(self._journey(unit, desk, voyage), state)
         if state.phase.final:
             await self._close(unit.id, state)
+            await self._drop_renders(unit)
 
     def _journey(self, unit: SyncUnit, desk: Desk, voyage: _Voyage) -> Journey:
         async def record(state: OperationState) -> None:
@@ -193,7 +204,7 @@ class Operator:
         """Remember what is tried, before it is; what is only tried out does not count."""
         now = self._clock.now()
         self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
-        if plan.dry_run:
+        if plan.dry_run or (unit.operation is not None and unit.operation.delete):
             return
         source = unit.operation.source if unit.operation else None
         attempt = Attempt(
@@ -202,6 +213,24 @@ class Operator:
             source=source_digest(unit.source if source is None else source),
         )
         await self._ledger.change(unit.id, lambda before: replace(before, attempted=attempt))
+        if unit.operation is not None and is_remembered(unit, unit.operation):
+            await self._keep_render(unit, sight)
+
+    async def _keep_render(self, unit: SyncUnit, sight: Sight) -> None:
+        """Keep what is about to be synced, so that one can come back to it whatever becomes of its source."""
+        is_kept = any(entry.rendered == sight.rendered for entry in unit.status.history)
+        if self._archive is not None and sight.generated is not None and not is_kept:
+            await self._archive.keep(unit.id, sight.generated)
+
+    async def _drop_renders(self, before: SyncUnit) -> None:
+        """Forget what no entry of history speaks of any more, if that may have changed."""
+        after = self._ledger.get(before.id)
+        if self._archive is None or after is None or after.status.attempted is None:
+            return
+        named = {entry.rendered for entry in after.status.history}
+        tried = {after.status.attempted.rendered, *(entry.rendered for entry in before.status.history)}
+        if not tried <= named:
+            await self._archive.drop(before.id, named)
 
     # -- recording ---------------------------------------------------------------------------------------
 

@@ -72,6 +72,8 @@ def auto_sync(unit: SyncUnit, now: datetime) -> AutoSync:
         return Leave("the unit is not automated")
     if unit.operation is not None:
         return Leave("an operation is under way")
+    if status.operation_state is not None and status.operation_state.operation.delete:
+        return Leave("it was to be deleted: sync it by hand, or delete it to the end")
     if status.verdict is not Verdict.OUT_OF_SYNC:
         return Leave(f"the unit is {status.verdict.value}")
     differing = [row for row in status.resources if row.verdict is Verdict.OUT_OF_SYNC]
@@ -190,8 +192,11 @@ def _operation(
 def history_after(unit: SyncUnit, state: OperationState) -> tuple[Deployed, ...]:
     """The history once this operation has ended: one goes back only to a sync of everything, for real."""
     operation, history = state.operation, unit.status.history
-    whole = not operation.dry_run and not operation.resources
-    if state.phase is not OperationPhase.SUCCEEDED or not whole or state.finished_at is None:
+    if unit.policy.history_limit <= 0:
+        return ()
+    if state.phase is not OperationPhase.SUCCEEDED or state.finished_at is None:
+        return history
+    if not is_remembered(unit, operation):
         return history
     entry = Deployed(
         id=history[-1].id + 1 if history else 1,
@@ -200,23 +205,58 @@ def history_after(unit: SyncUnit, state: OperationState) -> tuple[Deployed, ...]
         started_at=state.started_at,
         deployed_at=state.finished_at,
         asked_by=operation.asked_by or ("the unit's own policy" if operation.automated else ""),
+        rendered=unit.status.attempted.rendered if unit.status.attempted else "",
     )
-    limit = unit.policy.history_limit
-    return (*history, entry)[-limit:] if limit > 0 else ()
+    return _trimmed((*history, entry), unit)
+
+
+def _trimmed(history: tuple[Deployed, ...], unit: SyncUnit) -> tuple[Deployed, ...]:
+    """As many entries as are kept: the newest, and the one that the unit is pinned to."""
+    pinned = unit.pinned.entry if unit.pinned else 0
+    spare = [entry for entry in history if entry.id != pinned]
+    gone = {entry.id for entry in spare[: max(0, len(history) - unit.policy.history_limit)]}
+    return tuple(entry for entry in history if entry.id not in gone)
+
+
+def is_remembered(unit: SyncUnit, operation: Operation) -> bool:
+    """Whether one may want to come back to what an operation reaches."""
+    is_whole = not operation.dry_run and not operation.resources and not operation.delete
+    return is_whole and unit.policy.history_limit > 0
+
+
+def entry_of(unit: SyncUnit, history_id: int) -> Deployed:
+    """An entry of a unit's history."""
+    entry = next((entry for entry in unit.status.history if entry.id == history_id), None)
+    if entry is None:
+        known = ", ".join(str(entry.id) for entry in unit.status.history) or "nothing"
+        raise Missing(f"unit {unit.id}", f"its history has no entry {history_id}", f"It has {known}")
+    return entry
+
+
+def entry_before(unit: SyncUnit) -> Deployed:
+    """The entry that one goes back to without naming one: the last that was something else."""
+    history = unit.status.history
+    at = history[-1] if history else None
+    for entry in reversed(history):
+        is_same = at is not None and (entry.rendered or entry.revision) == (at.rendered or at.revision)
+        if not is_same:
+            return entry
+    raise Missing(f"unit {unit.id}", "its history has nothing else to go back to", "Name an entry of it")
 
 
 def rollback(unit: SyncUnit, history_id: int, *, prune: bool = False) -> Operation:
     """The operation that goes back to an entry of history; refused where it would be undone at once."""
-    subject = f"unit {unit.id}"
-    if unit.policy.automated is not None and unit.policy.automated.enabled:
-        raise Conflict(subject, "auto-sync would undo the rollback at once", "Switch auto-sync off first")
-    entry = next((entry for entry in unit.status.history if entry.id == history_id), None)
-    if entry is None:
-        known = ", ".join(str(entry.id) for entry in unit.status.history) or "nothing"
-        raise Missing(subject, f"its history has no entry {history_id}", f"It has {known}")
+    subject, automated = f"unit {unit.id}", unit.policy.automated
+    is_pinned = unit.pinned is not None and unit.pinned.entry == history_id
+    if automated is not None and automated.enabled and not is_pinned:
+        raise Conflict(
+            subject, "auto-sync would undo the rollback at once", "Pin it there, or switch auto-sync off"
+        )
+    entry = entry_of(unit, history_id)
     return Operation(
         revision=entry.revision,
         source=entry.source,
+        entry=entry.id,
         prune=prune,
         strategy=Strategy.APPLY,
         options=unit.policy.options,

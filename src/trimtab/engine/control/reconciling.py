@@ -61,8 +61,8 @@ _LISTEN_AGAIN = 0.2
 class Wiring(Struct, frozen=True, kw_only=True):
     """Whom a status processor talks to."""
 
-    #: have an operation begun
-    start: Callable[[SyncUnit, Operation, str], Coroutine[Any, Any, None]]
+    #: have an operation begun; None where nothing begins that was not asked for
+    start: Callable[[SyncUnit, Operation, str], Coroutine[Any, Any, None]] | None
     #: look at a unit again, so many seconds later
     again: Callable[[str, float], None]
     #: tell an operation under way that a newer revision waits
@@ -252,7 +252,9 @@ class Reconciler:
     # -- deciding ----------------------------------------------------------------------------------------
 
     async def _decide(self, unit: SyncUnit, sight: Sight) -> None:
-        now = self._clock.now()
+        now, start = self._clock.now(), self._wiring.start
+        if start is None:
+            return
         self._make_room(unit, sight)
         decision = auto_sync(unit, now)
         refusal = decision.message if isinstance(decision, Refuse) else ""
@@ -261,7 +263,7 @@ class Reconciler:
             case Start(operation=operation, reason=reason):
                 self._reasons.pop(unit.id, None)
                 with suppress(OperationUnderWay):  # somebody was faster: what he asked for goes first
-                    await self._wiring.start(unit, operation, reason)
+                    await start(unit, operation, reason)
             case Later(at=at, reason=reason):
                 self._wiring.again(unit.id, (at - now).total_seconds())
                 self._events.publish(SyncPostponed(at=now, unit=unit.id, until=at, reason=reason))

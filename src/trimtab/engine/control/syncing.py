@@ -13,11 +13,14 @@ from msgspec.structs import replace
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.looking import Looker, Sight
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
+from trimtab.engine.rows import Row
 from trimtab.engine.sync.acts import Outcome
 from trimtab.engine.sync.apply import WriteSettings
+from trimtab.engine.sync.deletion import deletion_rows
 from trimtab.engine.sync.operate import Control, operate
 from trimtab.engine.sync.options import SyncOptions, sync_options
 from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
+from trimtab.engine.sync.prunes import WITHOUT_END
 from trimtab.engine.sync.steps import Step, SyncPlan
 from trimtab.engine.sync.sums import plan_digest
 from trimtab.engine.units import SyncUnit
@@ -78,7 +81,7 @@ class Syncer:
     async def plan(self, unit: SyncUnit, desk: Desk, state: OperationState) -> tuple[Sight, SyncPlan]:
         """What an operation would do now."""
         operation = state.operation
-        sight = await self._looker.look_at(unit, desk, operation.source, state.revision)
+        sight = await self._looker.look_at(unit, desk, operation, state.revision)
         metadata = unit.policy.namespace_metadata
         namespace = Namespace(
             name=unit.destination.namespace,
@@ -90,19 +93,25 @@ class Syncer:
             operation=operation,
             revision=sight.revision,
             started_at=state.started_at,
-            rows=sight.rows,
+            rows=self._rows(unit, desk, operation, sight),
             hooks=sight.wanted.hooks,
             discovery=desk.discovery(),
             stand_ins=self._stand_ins,
             options=sync_options(unit.policy.options, SyncOptions()),
             namespace=namespace,
-            budget=unit.policy.prune_budget,
+            budget=WITHOUT_END if operation.delete else unit.policy.prune_budget,
             complete=sight.wanted.complete,
             earlier=state,
             mark=desk.ways.tracking.mark_for(unit.id),
         )
         plan = plan_sync(request, desk.cache)
         return sight, await self._asked(unit, plan)
+
+    def _rows(self, unit: SyncUnit, desk: Desk, operation: Operation, sight: Sight) -> tuple[Row, ...]:
+        """What the plan is made of; a deletion speaks of more than a sync."""
+        if not operation.delete:
+            return sight.rows
+        return deletion_rows(unit, sight.rows, desk.cache, desk.ways.tracking)
 
     async def _asked(self, unit: SyncUnit, plan: SyncPlan) -> SyncPlan:
         """The plan as those who are asked before syncs leave it."""

@@ -3,6 +3,7 @@
 from trimtab.engine.stores.files import FileStore
 from trimtab.engine.stores.memory import MemoryStore
 from trimtab.engine.stores.records import RecordStore
+from trimtab.engine.stores.renders import MemoryArchive, RecordArchive
 from trimtab.engine.stores.sealing import Keyring
 
-__all__ = ["FileStore", "Keyring", "MemoryStore", "RecordStore"]
+__all__ = ["FileStore", "Keyring", "MemoryArchive", "MemoryStore", "RecordArchive", "RecordStore"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from trimtab.engine.operations import Operation
+from trimtab.engine.operations import Operation, is_same_request
 from trimtab.engine.units import (
     OperationUnderWay,
     Pause,
@@ -52,7 +52,18 @@ def resumed(stored: SyncUnit) -> SyncUnit:
 
 
 def with_status(stored: SyncUnit, status: UnitStatus) -> SyncUnit:
-    """The unit as it stands now."""
+    """The unit as it stands now.
+
+    Whoever writes may not have heard of an operation that was asked for meanwhile; what he tells of an
+    earlier one is no news of it, and would have it taken for done.
+    """
+    state = status.operation_state
+    if (
+        state is not None
+        and stored.operation is not None
+        and not is_same_request(state.operation, stored.operation)
+    ):
+        status = replace(status, operation_state=None)
     return replace(stored, status=status)
 
 
@@ -65,6 +76,17 @@ def with_operation(stored: SyncUnit, operation: Operation | None) -> SyncUnit:
             f"unit {stored.id}", "another operation is under way", "Wait for it, or terminate it"
         )
     return replace(stored, operation=operation, status=replace(stored.status, operation_state=None))
+
+
+def with_end(by: str) -> Callable[[SyncUnit], SyncUnit]:
+    """The change that asks for the end of what is under way, whoever carries it on; if nothing is, none."""
+
+    def ended(stored: SyncUnit) -> SyncUnit:
+        if stored.operation is None:
+            return stored
+        return replace(stored, operation=replace(stored.operation, ended_by=by))
+
+    return ended
 
 
 def missing(unit_id: str) -> UnitMissing:

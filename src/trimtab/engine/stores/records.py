@@ -36,15 +36,14 @@ from trimtab.kube.objects import KubeObject
 from trimtab.kube.picture import Complete, Removed, Upserted
 from trimtab.kube.times import parse_time
 from trimtab.kube.watch import follow
+from trimtab.resources.labels import RECORD_LABEL, UNIT_ANNOTATION
 from trimtab.tasks import Clock, SystemClock
 
 SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
 #: a Secret holds 1 MiB at most, and grows by a third on its way
 CHUNK_SIZE: Final = 512 << 10
 RECORD_TYPE: Final = "trimtab.dev/unit"
-RECORD_LABEL: Final = "trimtab.dev/record"
 UNIT_LABEL: Final = "trimtab.dev/unit-hash"
-UNIT_ANNOTATION: Final = "trimtab.dev/unit"
 #: the Secrets that stand for a unit each
 HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
 _CHUNKS: Final = Selection(labels=f"{RECORD_LABEL}=chunk")
@@ -73,15 +72,20 @@ class RecordStore:
         *,
         namespace: str,
         keys: Keyring,
+        only: str = "",
         clock: Clock | None = None,
         chunk_size: int = CHUNK_SIZE,
     ) -> None:
-        """Take the cluster and the namespace, which has to be there, and the keys that seal and open."""
+        """Take the cluster and the namespace, which has to be there, and the keys that seal and open.
+
+        With `only`, the one unit of this id is followed, and nothing is read of others.
+        """
         self._cluster = cluster
         self._namespace = namespace
         self._keys = keys
         self._clock = clock or SystemClock()
         self._chunk_size = chunk_size
+        self._heads = Selection(labels=HEADS.labels, fields=_named(only)) if only else HEADS
         self._known: dict[str, _Known] = {}
         self._followers: list[Callable[[UnitNews], None]] = []
 
@@ -144,7 +148,9 @@ class RecordStore:
         self._followers.append(told)
         try:
             async with aclosing(
-                follow(self._cluster, SECRETS, namespace=self._namespace, select=HEADS, clock=self._clock)
+                follow(
+                    self._cluster, SECRETS, namespace=self._namespace, select=self._heads, clock=self._clock
+                )
             ) as heard:
                 async for news in heard:
                     match news:
@@ -338,7 +344,7 @@ def _secret(name: str, unit_id: str, content: bytes, *, record: str) -> dict[str
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "labels": {RECORD_LABEL: record, UNIT_LABEL: _hash(unit_id.encode())}},
+        "metadata": {"name": name, "labels": {RECORD_LABEL: record, UNIT_LABEL: unit_hash(unit_id)}},
         "type": RECORD_TYPE,
         "data": {"content": base64.b64encode(content).decode()},
     }
@@ -346,7 +352,16 @@ def _secret(name: str, unit_id: str, content: bytes, *, record: str) -> dict[str
 
 def _head_name(unit_id: str) -> str:
     """A name that any id has, and that no other id has."""
-    return f"trimtab-unit-{_hash(unit_id.encode())}"
+    return f"trimtab-unit-{unit_hash(unit_id)}"
+
+
+def _named(unit_id: str) -> str:
+    return f"metadata.name={_head_name(unit_id)}"
+
+
+def unit_hash(unit_id: str) -> str:
+    """What stands for a unit in names and labels, which cannot hold every id."""
+    return _hash(unit_id.encode())
 
 
 def _hash(content: bytes) -> str:

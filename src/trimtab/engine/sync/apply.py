@@ -16,6 +16,7 @@ from trimtab.engine.cache.records import Judge
 from trimtab.engine.health.values import HOOK_FINALIZERS
 from trimtab.engine.live import Live
 from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
+from trimtab.engine.sync.judging import SINCE_PLANNED
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.messages import told
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
@@ -194,7 +195,7 @@ class Performer:
     def _check_identity(self, step: Apply, found: KubeObject | None) -> None:
         """Where the plan is to be kept to exactly, no other object is deleted or overwritten."""
         if self._exact and found is not None and found.metadata.uid != step.expected.uid:
-            raise Conflict(str(step.key), "another object has taken its name since the plan was made")
+            raise Conflict(str(step.key), f"another object has taken its name {SINCE_PLANNED}")
 
     async def _update(self, step: Step, body: Mapping[str, Any], write: Write) -> Written:
         key = step.key

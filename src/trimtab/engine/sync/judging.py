@@ -24,6 +24,11 @@ from trimtab.resources.keys import ResourceKey
 
 _FIRST_LOOK = timedelta(seconds=2)
 _LONGEST_LOOK = timedelta(seconds=30)
+#: how the words end that say why a step was not done, because what it was planned on had moved
+SINCE_PLANNED = "since the plan was made"
+WHILE_HELD = "it was changed while its deletion waited for consent"
+#: the same of a whole plan
+AGREED_OTHERWISE = "the plan that was agreed to is not what would be done now"
 #: how long a definition may take until its kind is served; afterwards its objects are tried all the same
 ESTABLISHED_WITHIN = timedelta(seconds=10)
 
@@ -170,11 +175,11 @@ def moved(step: Step, found: Live | None, *, exact: bool, digest: str) -> str:
     expected, uid = step.expected, found.uid if found else ""
     if isinstance(step, Prune):
         if found is not None and uid != expected.uid:
-            return "another object has taken its name since the plan was made"
+            return f"another object has taken its name {SINCE_PLANNED}"
         if found is not None and found.mark != step.mark:
-            return "somebody else has claimed it since the plan was made"
+            return f"somebody else has claimed it {SINCE_PLANNED}"
         if step.hold and digest and step.expected.digest and digest != step.expected.digest:
-            return "it was changed while its deletion waited for consent"
+            return WHILE_HELD
     elif not exact:
         return ""
     return _moved_exactly(expected, uid, digest) if exact else ""
@@ -183,9 +188,14 @@ def moved(step: Step, found: Live | None, *, exact: bool, digest: str) -> str:
 def _moved_exactly(expected: Expected, uid: str, digest: str) -> str:
     if uid != expected.uid:
         if not uid:
-            return "the object that the plan was made on is gone"
+            return f"the object is gone, {SINCE_PLANNED}"
         why = "another object has taken its name" if expected.uid else "it has been made by somebody"
-        return f"{why} since the plan was made"
+        return f"{why} {SINCE_PLANNED}"
     if digest and expected.digest and digest != expected.digest:
-        return "it was changed since the plan was made"
+        return f"it was changed {SINCE_PLANNED}"
     return ""
+
+
+def tells_of_a_move(message: str) -> bool:
+    """Whether recorded words say that something was not done because what it was planned on had moved."""
+    return any(words in message for words in (SINCE_PLANNED, WHILE_HELD, AGREED_OTHERWISE))

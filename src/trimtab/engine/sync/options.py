@@ -16,6 +16,7 @@ from trimtab.kube.cluster import Propagation
 
 _OPTIONS = ("trimtab.dev/sync-options", "argocd.argoproj.io/sync-options")
 _OPTION_NAMES = frozenset(_OPTIONS)
+_RESOURCE_POLICY = "helm.sh/resource-policy"
 _WAVES = ("trimtab.dev/sync-wave", "argocd.argoproj.io/sync-wave", "helm.sh/hook-weight")
 
 
@@ -36,6 +37,11 @@ class ObjectOptions(Struct, frozen=True):
     def prune(self) -> Consent | None:
         """Whether it may be deleted when Git no longer asks for it."""
         return _consent(value_of(self.words, "Prune"))
+
+    @property
+    def delete(self) -> Consent | None:
+        """Whether it may be deleted with its unit."""
+        return _consent(value_of(self.words, "Delete"))
 
     @property
     def prune_last(self) -> bool:
@@ -145,6 +151,14 @@ def written_server_side(one: ObjectOptions, unit: SyncOptions) -> bool:
 def prune_consent(one: ObjectOptions, unit: SyncOptions) -> Consent:
     """Whether an object may be pruned: its own word beats its unit's."""
     return one.prune or unit.prune
+
+
+def delete_consent(one: ObjectOptions, annotations: Mapping[str, str]) -> Consent:
+    """Whether an object may be deleted with its unit: the strictest of all that it says of itself."""
+    said = {one.prune, one.delete}
+    if Consent.NO in said or annotations.get(_RESOURCE_POLICY) == "keep":
+        return Consent.NO
+    return Consent.CONFIRM if Consent.CONFIRM in said else Consent.YES
 
 
 def wave_of(annotations: Mapping[str, str]) -> int:

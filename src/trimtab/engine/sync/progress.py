@@ -43,6 +43,7 @@ from trimtab.engine.sync.acts import (
 )
 from trimtab.engine.sync.hooks import DeletePolicy
 from trimtab.engine.sync.judging import (
+    AGREED_OTHERWISE,
     ESTABLISHED_WITHIN,
     is_established,
     is_gone,
@@ -122,8 +123,7 @@ class _Turn:
         agreed = self.state.operation.plan_digest
         begun = self.state.begun or self.state.results or self.state.hooks or self.state.retry_count
         if agreed and not begun and agreed != self.plan.digest:
-            why = "the plan that was agreed to is not what would be done now"
-            told = f"{why}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
+            told = f"{AGREED_OTHERWISE}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
             return Failed(message=told, again=False)
         blocking = [str(each) for each in self.plan.refused if each.blocks]
         return Failed(message="; ".join(blocking)) if blocking else None
@@ -420,8 +420,12 @@ class _Turn:
         return result is None or is_established(result, self.facts, self.now)
 
     def _is_approved(self) -> bool:
-        at = self.state.operation.deletions_approved_at
-        return at is not None and at >= (self.state.attempt_at or self.state.started_at)
+        operation = self.state.operation
+        at = operation.deletions_approved_at
+        if at is None:
+            return False
+        carried_out = self.state.plan or self.plan.digest
+        return operation.plan_digest == carried_out or at >= (self.state.attempt_at or self.state.started_at)
 
     def _wait_for_consent(self, held: Sequence[Prune]) -> Move:
         newer = self._superseded("somebody agreed to its deletions")

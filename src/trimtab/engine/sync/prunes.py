@@ -16,7 +16,14 @@ from trimtab.engine.live import LiveView
 from trimtab.engine.operations import Operation, SyncPhase
 from trimtab.engine.rows import Row
 from trimtab.engine.sync.hooks import Role, role_of
-from trimtab.engine.sync.options import Consent, SyncOptions, object_options, prune_consent, wave_of
+from trimtab.engine.sync.options import (
+    Consent,
+    SyncOptions,
+    delete_consent,
+    object_options,
+    prune_consent,
+    wave_of,
+)
 from trimtab.engine.sync.steps import Expected, Prune
 from trimtab.engine.sync.sums import content_name
 from trimtab.resources import manifests
@@ -25,6 +32,7 @@ from trimtab.resources.secrets import StandIns
 
 REQUIRES_PRUNING = "ignored (requires pruning)"
 NO_PRUNE = "ignored (no prune)"
+NO_DELETE = "ignored (it says that it is to be kept)"
 INCOMPLETE = "ignored (what Git wants is not known completely)"
 REFUSED = "ignored (another object was refused)"
 UNREAD = "ignored (whether it may be pruned could not be read from it)"
@@ -47,6 +55,10 @@ class PruneBudget(Struct, frozen=True, kw_only=True):
     def exceeded(self, pruned: int, owned: int) -> bool:
         """Whether so many of the unit's objects are too many."""
         return pruned > self.count and pruned > self.share * owned
+
+
+#: for whoever asks for the deletion of everything
+WITHOUT_END = PruneBudget(share=1)
 
 
 def prunes(
@@ -83,35 +95,45 @@ class _Pruning:
 
     def step(self, row: Row, live: LiveView, stand_ins: StandIns) -> Prune | None:
         """What happens to one object; None for hooks and for what is not ours."""
-        found = row.live
-        if found is None or not row.ours or row.claimed_by is not None:
+        found, deletes = row.live, self._operation.delete
+        if found is None or self._is_anothers(row):
             return None
         kept = live.manifest(row.key)
         told = manifests.annotations(kept) if kept else {}
-        if role_of(told) is not Role.RESOURCE:
+        if role_of(told) is not Role.RESOURCE and not deletes:
             return None
         own = object_options(told)
-        consent = prune_consent(own, self._options)
+        consent = delete_consent(own, told) if deletes else prune_consent(own, self._options)
         return Prune(
             key=row.key,
             phase=SyncPhase.SYNC,
             wave=wave_of(told),
-            why="no longer in Git",
+            why="the app is deleted" if deletes else "no longer in Git",
             api_version=found.api_version,
             expected=Expected(uid=found.uid, digest=content_name(row.key, found.digest, stand_ins)),
             propagation=self._options.propagation,
             last=own.prune_last,
             hold=_hold(row.key, consent),
             mark=found.mark,
-            skip=self._skip(consent, known=kept is not None),
+            skip=self._skip(row, consent, known=kept is not None),
         )
 
-    def _skip(self, consent: Consent, *, known: bool) -> str:
+    def _is_anothers(self, row: Row) -> bool:
+        """Whether nothing is to be said of an object; a deletion says what it leaves to somebody else."""
+        if self._operation.delete and row.claimed_by is not None:
+            return False
+        return not row.ours or row.claimed_by is not None
+
+    def _skip(self, row: Row, consent: Consent, *, known: bool) -> str:
+        if row.claimed_by is not None:
+            return f"ignored (it is managed by {row.claimed_by})"
         if not self._operation.prune:
             return REQUIRES_PRUNING
         if self._kept or not known:
             return self._kept or UNREAD
-        return NO_PRUNE if consent is Consent.NO else ""
+        if consent is not Consent.NO:
+            return ""
+        return NO_DELETE if self._operation.delete else NO_PRUNE
 
 
 def _hold(key: ResourceKey, consent: Consent) -> str:

@@ -21,9 +21,15 @@ from trimtab.engine.sync.steps import (
     SyncPlan,
     WriteMode,
 )
-from trimtab.resources.tables import table
+from trimtab.resources.tables import ENDLESS, Column, Paper, fitted
 
-_HEADINGS = ("PHASE", "WAVE", "ACTION", "OBJECT", "WHY")
+_COLUMNS = (
+    Column("PHASE", spare=2),
+    Column("WAVE", spare=3),
+    Column("ACTION"),
+    Column("OBJECT", least=16, names=True),
+    Column("WHY", least=9, spare=1),
+)
 _ACTIONS = {WriteMode.SERVER_SIDE: "apply", WriteMode.REPLACE: "replace", WriteMode.CREATE: "create"}
 
 
@@ -42,12 +48,12 @@ def action(step: Step) -> str:
             return "refuse"
 
 
-def plan_table(plan: SyncPlan) -> str:
+def plan_table(plan: SyncPlan, paper: Paper = ENDLESS) -> str:
     """The plan as a table, one line per step, with what it waits for and what is refused below."""
-    rows = [_HEADINGS, *(_row(step) for step in plan.steps)]
     title = f"plan {plan.digest[:12]} of {plan.unit} at {plan.revision or 'no revision'}"
+    steps = fitted(_COLUMNS, [_row(step) for step in plan.steps], paper) if plan.steps else "nothing to do"
     ending = [*(f"refused: {each}" for each in plan.refused), *_held(plan)]
-    return "\n".join([title, table(rows) if plan.steps else "nothing to do", *ending]) + "\n"
+    return "\n".join([title, steps, *ending]) + "\n"
 
 
 def _row(step: Step) -> tuple[str, str, str, str, str]:

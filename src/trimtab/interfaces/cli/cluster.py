@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.output import encoded, facts, output_option, paper_at
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import table
 
 if TYPE_CHECKING:
     from trimtab.apiserver.background import State
@@ -40,6 +39,7 @@ def cluster() -> None:
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C instead of going to the background.")
 @click.option("--state", type=click.Path(path_type=Path, file_okay=False), hidden=True)
 @click.option("--ready", type=int, hidden=True)
+@click.option("--brisk", is_flag=True, hidden=True)
 @click.pass_obj
 def up(
     invocation: Invocation,
@@ -49,6 +49,7 @@ def up(
     ready: int | None,
     *,
     foreground: bool,
+    brisk: bool,
 ) -> None:
     """Start the cluster and print how to reach it; it runs until `down`.
 
@@ -73,7 +74,7 @@ def up(
 
     if ready is None:
         click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
-    asyncio.run(background.run(folder, config.absolute(), port=port, ready=ready))
+    asyncio.run(background.run(folder, config.absolute(), port=port, ready=ready, brisk=brisk))
 
 
 @cluster.command()
@@ -93,8 +94,9 @@ def status(invocation: Invocation, output: str) -> None:
     found = background.running(_folder(invocation.environment))
     if found is None:
         raise Missing("cluster", "none is running", "Start one with: trimtab cluster up")
-    facts = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
-    click.echo(table(list(facts.items())) if output == "text" else encoded(facts, output))
+    told = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
+    text = facts(list(told.items()), paper_at(invocation)) if output == "text" else encoded(told, output)
+    click.echo(text)
 
 
 @cluster.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
+from trimtab.interfaces.cli.completing import sources
 from trimtab.interfaces.cli.origins import name_for, source_named
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ class Asked(NamedTuple):
     path: str
     revision: str
     namespace: str
-    prune: bool
-    create_namespace: bool
-    adopt: bool
-    auto: bool | None
-    self_heal: bool
+    prune: bool = False
+    create_namespace: bool = False
+    adopt: bool = False
+    auto: bool | None = None
+    self_heal: bool = False
 
 
-_OPTIONS = (
+_SOURCE_OPTIONS = (
     click.option("--app", default="", help="The app's name; else the last part of SOURCE."),
     click.option("--path", default="", help="This folder of the source."),
     click.option("--revision", default="", help="A branch, tag, range of versions or commit."),
@@ -43,6 +44,9 @@ _OPTIONS = (
         default="",
         help="Where objects go that name no namespace; `default` for a new app.",
     ),
+)
+_OPTIONS = (
+    *_SOURCE_OPTIONS,
     click.option("--prune", is_flag=True, help="Delete what SOURCE no longer declares."),
     click.option("--create-namespace", is_flag=True, help="Make the namespace if it is not there."),
     click.option("--adopt", is_flag=True, help="Take over objects that somebody else manages."),
@@ -66,7 +70,21 @@ def app_options(verb: Callable[..., None]) -> Callable[..., None]:
     command: Callable[..., None] = gathered
     for option in reversed(_OPTIONS):
         command = option(command)
-    return click.argument("source")(command)
+    return click.argument("source", shell_complete=sources)(command)
+
+
+def source_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb an optional SOURCE and which part of what it means; it takes them as one `asked`."""
+
+    @functools.wraps(verb)
+    def gathered(*arguments: Any, **given: Any) -> None:
+        named: dict[str, Any] = {field: given.pop(field) or "" for field in Asked._fields if field in given}
+        verb(*arguments, asked=Asked(**named), **given)
+
+    command: Callable[..., None] = gathered
+    for option in reversed(_SOURCE_OPTIONS):
+        command = option(command)
+    return click.argument("source", required=False, shell_complete=sources)(command)
 
 
 async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:

@@ -24,15 +24,16 @@ BROKEN_PIPE = 141
 
 def run_process() -> int:
     """Run with the arguments and the environment of this process."""
-    _write_utf8()
-    return run(sys.argv[1:], dict(os.environ))  # noqa: TID251 - this is the edge
-
-
-def _write_utf8() -> None:
-    """Speak UTF-8 whatever the locale says, as kubectl does: manifests are, and files may be named so."""
-    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors=errors)
+            # What the other side cannot show is escaped: a letter is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    environment = dict(os.environ)  # noqa: TID251 - this is the edge
+    code = run(sys.argv[1:], environment)
+    if environment.get(COMPLETION):
+        sys.stdout.flush()
+        os._exit(code)  # somebody waits at a prompt: not for threads that wait for a name server
+    return code
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], command: click.Command = trimtab) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.output import encoded, output_option, paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -36,8 +36,10 @@ def plan(invocation: Invocation, /, reach: Reach, asked: Asked, output: str) -> 
     from trimtab.engine.sync.showing import plan_json, plan_table
 
     made = asyncio.run(_planned(invocation, reach, asked))
-    text = plan_table(made).rstrip() if output == "text" else encoded(plan_json(made), output)
-    click.echo(text)
+    if output == "text":
+        click.echo(plan_table(made, paper_at(invocation)), nl=False)
+    else:
+        click.echo(encoded(plan_json(made), output))
 
 
 async def _planned(invocation: Invocation, reach: Reach, asked: Asked) -> SyncPlan:

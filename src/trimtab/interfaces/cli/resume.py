@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 
 @click.command()
-@click.argument("app")
+@click.argument("app", shell_complete=app_names)
 @cluster_options
 @click.pass_obj
 def resume(invocation: Invocation, /, reach: Reach, app: str) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.output import Listing, rows_option, show
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import table
+from trimtab.resources.tables import Column
+
+_COLUMNS = (Column("SETTING", least=16, names=True), Column("VALUE"), Column("ORIGIN", spare=1))
 
 
 @click.command()
-@output_option
+@rows_option
 @click.pass_obj
 def settings(invocation: Invocation, output: str) -> None:
     """Print every setting that holds here, and who set it.
@@ -29,9 +31,7 @@ def settings(invocation: Invocation, output: str) -> None:
         (one.field.key, one.field.shape.written(one.value), one.origin)
         for one in effective_settings(invocation)
     ]
-    if output == "text":
-        shown = [(setting, value or '""', origin) for setting, value, origin in rows]
-        click.echo(table([("SETTING", "VALUE", "ORIGIN"), *shown]))
-    else:
-        names = ("setting", "value", "origin")
-        click.echo(encoded([dict(zip(names, row, strict=True)) for row in rows], output))
+    shown = [(setting, value or '""', origin) for setting, value, origin in rows]
+    words = ("setting", "value", "origin")
+    value = [dict(zip(words, row, strict=True)) for row in rows]
+    show(invocation, Listing(_COLUMNS, shown, [setting for setting, _, _ in rows], value), output)

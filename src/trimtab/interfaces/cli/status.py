@@ -6,19 +6,45 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import table
+from trimtab.resources.tables import Column, Paper
 
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
 
+_APPS = (
+    Column("APP", least=12, names=True),
+    Column("SYNC", least=9, painted=True),
+    Column("HEALTH", least=11, painted=True),
+    Column("REVISION", spare=1),
+    Column("NAMESPACE", spare=2),
+    Column("SOURCE", least=12, spare=4),
+    Column("HELD", least=12, spare=3, wide=True),
+    Column("OBJECTS", spare=5, wide=True),
+    Column("OPERATION", spare=5, wide=True),
+    Column("LOOKED AT", spare=6, wide=True),
+    Column("MESSAGE", least=12, spare=7, wide=True),
+)
+_OBJECTS = (
+    Column("GROUP", spare=5),
+    Column("KIND", least=6, spare=2),
+    Column("NAMESPACE", spare=4),
+    Column("NAME", spare=1, names=True),
+    Column("STATUS", least=9, painted=True),
+    Column("HEALTH", least=11, painted=True),
+    Column("MESSAGE", least=12, spare=3),
+)
+_COMMIT = 40
+_SHORT = 10
+
 
 @click.command()
-@click.argument("app", required=False)
+@click.argument("app", required=False, shell_complete=app_names)
 @cluster_options
-@output_option
+@rows_option
 @click.pass_obj
 def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str) -> None:
     """Print how an app stands now, or how all of them stood when they were last looked at.
@@ -26,6 +52,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
     \b
     Examples:
       trimtab status
+      trimtab status -o wide
       trimtab status shop
       trimtab status shop -o json
     """
@@ -33,18 +60,12 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
 
     if app is None:
         units = asyncio.run(_all(invocation, reach))
-        shown: Any = [_summary(unit) for unit in units]
-        text = table([_HEADINGS, *(tuple(each.values()) for each in shown)])
+        if not units and output in {"table", "wide"}:
+            click.echo("No apps yet. Make one with: trimtab sync SOURCE", err=True)
+        show(invocation, apps_listing(units, output), output)
     else:
         unit = asyncio.run(_one(invocation, reach, app))
-        shown = {**_summary(unit), "resources": [dict(zip(_PARTS, row, strict=True)) for row in _rows(unit)]}
-        text = f"{table(list(_summary(unit).items()))}\n\n{table([_COLUMNS, *_rows(unit)])}"
-    click.echo(text if output == "text" else encoded(shown, output))
-
-
-_HEADINGS = ("APP", "SYNC", "HEALTH", "REVISION", "NAMESPACE", "SOURCE", "HELD")
-_COLUMNS = ("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "MESSAGE")
-_PARTS = tuple(each.lower() for each in _COLUMNS)
+        show(invocation, app_listing(unit, paper_at(invocation)), output)
 
 
 async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
@@ -53,41 +74,47 @@ async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
-    from trimtab.errors import Missing
-
-    async with apps_at(invocation, reach) as apps:
-        found = await apps.find(name)
-        if found is None:
-            raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
-        async with apps.work_on(found) as work:
-            return await work.look()
+    async with apps_at(invocation, reach) as apps, apps.work_on(await apps.named(name)) as work:
+        return await work.look()
 
 
-def _summary(unit: SyncUnit) -> dict[str, str]:
-    from trimtab.app.sources import source_of
+def apps_listing(units: tuple[SyncUnit, ...], output: str) -> Listing:
+    """All apps, one per row."""
+    from trimtab.app.reports import app_report
 
-    stands = unit.status
-    return {
-        "app": unit.id,
-        "sync": stands.verdict.value,
-        "health": stands.health.status.value,
-        "revision": stands.revision or "-",
-        "namespace": unit.destination.namespace,
-        "source": str(source_of(unit)),
-        "held": unit.hold or "-",
-    }
+    reports = [app_report(unit) for unit in units]
+    rows = [_app_row(report, whole=output == "wide") for report in reports]
+    return Listing(_columns(reports), rows, [f"app/{each['app']}" for each in reports], reports)
 
 
-def _rows(unit: SyncUnit) -> list[tuple[str, ...]]:
-    return [
-        (
-            each.key.group or "-",
-            each.key.kind,
-            each.key.namespace or "-",
-            each.key.name,
-            each.verdict.value if each.verdict else "-",
-            each.health.status.value if each.health else "-",
-            each.problem or (each.health.message if each.health else "") or "-",
-        )
-        for each in unit.status.resources
-    ]
+def _columns(reports: list[dict[str, Any]]) -> list[Column]:
+    """The columns; that somebody holds an app is for everybody to see, and that nobody does for none."""
+    is_held = any(report["held"] for report in reports)
+    return [each._replace(wide=False) if is_held and each.heading == "HELD" else each for each in _APPS]
+
+
+def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
+    revision = report["revision"] if whole else short(report["revision"])
+    words = [report[word] for word in ("app", "sync", "health")]
+    rest = ("namespace", "source", "held", "objects", "operation", "lookedAt", "message")
+    return tuple(str(word) or "-" for word in (*words, revision, *(report[word] for word in rest)))
+
+
+def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
+    """One app: facts, what is wrong with it, and its objects."""
+    from trimtab.app.reports import app_report, resource_report
+
+    report = app_report(unit)
+    resources = [resource_report(each) for each in unit.status.resources]
+    told = ("app", "sync", "health", "message", "held", "revision", "namespace", "source", "operation")
+    lines = [(word, report[word]) for word in told if report[word]]
+    lines += [(each["type"], each["message"]) for each in report["conditions"]]
+    words = ("group", "kind", "namespace", "name", "status", "health", "message")
+    rows = [tuple(each[word] or "-" for word in words) for each in resources]
+    value = {**report, "resources": resources}
+    return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+
+
+def short(revision: str) -> str:
+    """A revision as people read it: a commit by its first digits, all others as they are."""
+    return revision[:_SHORT] if len(revision) == _COMMIT and revision.isalnum() else revision

@@ -4,40 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
     from trimtab.app import Work
-    from trimtab.engine.events import UnitEvent
     from trimtab.engine.operations import Operation, OperationState
     from trimtab.engine.sync.steps import SyncPlan
+    from trimtab.engine.units import SyncUnit
+    from trimtab.interfaces.cli.telling import Telling
 
 
-class Word(NamedTuple):
-    """Whether somebody is asked, and what was agreed to beforehand."""
+class Wish(NamedTuple):
+    """How a sync is to be carried out: who is asked, what was agreed to beforehand, how long to wait."""
 
     asks: bool
     deletions: bool
-
-    def given(self, plan: SyncPlan) -> bool:
-        """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
-        if self.asks and plan.steps:
-            click.confirm("Do this?", abort=True)
-            return True
-        return self.deletions
+    waits: bool
+    timeout: float
 
 
 @click.command()
 @app_options
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent.")
+@click.option("--no-wait", is_flag=True, help="End when all is applied, not when all is healthy.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait for health.")
 @cluster_options
 @click.pass_obj
@@ -50,62 +49,110 @@ def sync(
     *,
     yes: bool,
     confirm_deletions: bool,
+    no_wait: bool,
 ) -> None:
     """Bring a cluster to what SOURCE declares: a folder, a Git address, or an app's name.
 
-    Shows the plan and asks, on a terminal; applies it in waves, and waits until everything is healthy.
+    Shows the plan and asks, on a terminal; applies it in waves, tells what it waits for, and ends when
+    everything is healthy. Ctrl-C leaves a sync that the next one finishes.
 
     \b
     Examples:
       trimtab sync ./deploy -n shop --create-namespace
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
-      trimtab sync shop
+      trimtab sync shop --no-wait
     """
-    word = Word(asks=not yes and sys.stdin.isatty(), deletions=confirm_deletions)
-    asyncio.run(_synced(invocation, reach, asked, timeout, word))
+    asks = not yes and sys.stdin.isatty()
+    wish = Wish(asks=asks, deletions=confirm_deletions, waits=not no_wait, timeout=timeout)
+    asyncio.run(_synced(invocation, reach, asked, wish))
 
 
-async def _synced(invocation: Invocation, reach: Reach, asked: Asked, timeout: float, word: Word) -> None:
+async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:
     async with (
         apps_at(invocation, reach) as apps,
         apps.work_on(await unit_asked(apps, asked)) as work,
     ):
-        await _carried_out(work, operation_asked(asked), timeout, word)
+        await _Syncing(invocation, work, wish).carry_out(operation_asked(asked))
 
 
-async def _carried_out(work: Work, operation: Operation, timeout: float, word: Word) -> None:
-    from trimtab.engine.sync.showing import plan_table
+class _Syncing:
+    """One sync of one app, told to whoever watches."""
 
-    work.engine.on_unit_event(_tell)
-    finished = None
-    if work.unfinished is not None:
+    def __init__(self, invocation: Invocation, work: Work, wish: Wish) -> None:
+        self._invocation = invocation
+        self._work = work
+        self._wish = wish
+        #: what becomes of what was begun, if somebody stops us now
+        self._if_stopped = ""
+
+    async def carry_out(self, operation: Operation) -> None:
+        """Finish what was left over, show the plan, ask, do it, and wait."""
+        try:
+            unit = await self._carried_out(operation)
+        except asyncio.CancelledError:
+            if self._if_stopped:
+                click.echo(self._if_stopped, err=True)
+            raise
+        status = unit.status
+        stands = f"{status.verdict.value} and {status.health.status.value}"
+        click.echo(f"{unit.id} is {stands} at {status.revision}")
+
+    async def _carried_out(self, operation: Operation) -> SyncUnit:
+        from trimtab.engine.sync.showing import plan_table
+        from trimtab.interfaces.cli.output import paper_at
+
+        work = self._work
+        work.check_hold(work.unfinished or operation)
+        finished = await self._finished() if work.unfinished is not None else None
+        plan = await work.plan(operation)
+        if finished is not None and work.was_it(finished, operation, plan):
+            async with self._telling(None) as told:
+                return await self._well(told)
+        click.echo(plan_table(plan, paper_at(self._invocation)), nl=False)
+        consent = await self._consent(plan)
+        async with self._telling(plan) as told:
+            await self._seen_through(work.carry_out(operation, plan, consent=consent, held=_held(told)), told)
+            unit = await self._well(told)
+        click.echo(f"done: {told.counts()}", err=True)
+        return unit
+
+    def _telling(self, plan: SyncPlan | None) -> AbstractAsyncContextManager[Telling]:
+        from trimtab.interfaces.cli.telling import telling
+
+        return telling(self._invocation, self._work, plan)
+
+    async def _finished(self) -> OperationState:
+        """What was left over, seen through."""
         click.echo("An earlier sync of this app was not seen through: finishing it first.", err=True)
-        finished = await _seen_through(work, work.finish(consent=word.deletions, held=_tell_held))
-    plan = await work.plan(operation)
-    if finished is None or not work.was_it(finished, operation, plan):
-        click.echo(plan_table(plan), nl=False)
-        consent = word.given(plan)
-        await _seen_through(work, work.carry_out(operation, plan, consent=consent, held=_tell_held))
-    unit = await work.until_well(timeout)
-    status = unit.status
-    click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
+        async with self._telling(None) as told:
+            finish = self._work.finish(consent=self._wish.deletions, held=_held(told))
+            return await self._seen_through(finish, told)
+
+    async def _consent(self, plan: SyncPlan) -> bool:
+        """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
+        if self._wish.asks and plan.steps:
+            await agreed("Do this?")
+            return True
+        return self._wish.deletions
+
+    async def _seen_through(self, operation: Awaitable[OperationState], told: Telling) -> OperationState:
+        """The operation's end, waited for as long as it gets on."""
+        from trimtab.app.patience import patience
+
+        self._if_stopped = f"Stopped. What was begun goes on with: trimtab sync {self._work.name}"
+        async with patience(self._work, self._wish.timeout):
+            state = await operation
+        told.end()
+        self._if_stopped = ""
+        return state
+
+    async def _well(self, told: Telling) -> SyncUnit:
+        """The app once it is healthy, or as it stands now if that is not waited for."""
+        if not self._wish.waits:
+            return await self._work.look()
+        self._if_stopped = "Stopped waiting: all was applied, and not all of it is known to be healthy."
+        return await self._work.until_well(self._wish.timeout, told.look)
 
 
-async def _seen_through(work: Work, operation: Awaitable[OperationState]) -> OperationState:
-    try:
-        return await operation
-    except asyncio.CancelledError:
-        click.echo(f"Stopped. What was begun goes on with: trimtab sync {work.name}", err=True)
-        raise
-
-
-def _tell(_app: str, event: UnitEvent) -> None:
-    """One line per thing that happens, on stderr: stdout holds the plan and the end."""
-    from trimtab.engine.events import OperationWaits, StepDone
-
-    if isinstance(event, StepDone | OperationWaits):
-        click.echo(str(event), err=True)
-
-
-def _tell_held(holder: str) -> None:
-    click.echo(f"{holder} works on this app; waiting", err=True)
+def _held(told: Telling) -> Callable[[str], None]:
+    return lambda holder: told.say(f"{holder} works on this app; waiting")

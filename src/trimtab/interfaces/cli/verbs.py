@@ -15,16 +15,28 @@ import click
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
     "cluster": "cluster",
+    "completion": "completion",
+    "delete": "delete",
+    "demo": "demo",
+    "diff": "diff",
+    "doctor": "doctor",
+    "health": "health",
+    "history": "history",
     "install": "install",
     "pause": "pause",
     "plan": "plan",
     "render": "render",
     "resume": "resume",
+    "rollback": "rollback",
     "run": "run",
     "settings": "settings",
     "status": "status",
     "sync": "sync",
+    "terminate": "terminate",
+    "tree": "tree",
     "version": "version",
+    "wait": "wait",
+    "why": "why",
 }
 
 

@@ -44,8 +44,8 @@ async def a_definition_is_accepted_and_established(stage: Stage) -> None:
     body = definition("Thing", "life.trimtab.dev")
     await defined(stage, body)
     await stage.get(DEFINITIONS, "things.life.trimtab.dev")
-    found = (await stage.cluster.discover()).resource("life.trimtab.dev/v1", "Thing")
-    stage.say("discovered", [found.plural, found.singular, sorted(found.verbs)] if found else None)
+    found = await stage.discovered("life.trimtab.dev/v1", "Thing")
+    stage.say("discovered", [found.plural, found.singular, sorted(found.verbs)])
     await stage.create(things("life.trimtab.dev"), named(things("life.trimtab.dev"), "a"))
 
 

@@ -47,8 +47,7 @@ async def groups_and_versions_in_the_order_of_preference(stage: Stage) -> None:
 
 @case("discover", "kinds")
 async def a_custom_kind(stage: Stage) -> None:
-    found = (await stage.cluster.discover()).resource(GADGETS.api_version, "Gadget")
-    stage.say("Gadget", _shown(found) if found else None)
+    stage.say("Gadget", _shown(await stage.discovered(GADGETS.api_version, "Gadget")))
 
 
 @case("discover", "failures")

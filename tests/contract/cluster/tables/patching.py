@@ -317,6 +317,47 @@ for how_, patch_ in MISTAKEN.items():
         )
 
 
+@case("patch merge", "metadata")
+async def labels_become_an_empty_map(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    await stage.given(CONFIG_MAPS, with_metadata(config_map("b"), labels={"x": "1"}))
+    await stage.given(GADGETS, gadget("a"))
+    for resource, name in ((CONFIG_MAPS, "a"), (CONFIG_MAPS, "b"), (GADGETS, "a")):
+        patch: dict[str, Any] = {"metadata": {"labels": {}, "annotations": {}}}
+        await stage.patch(resource, name, patch, how=PatchType.MERGE, write=Write(manager="patcher"))
+        await stage.get(resource, name)
+
+
+@case("patch json", "metadata")
+async def labels_are_replaced_by_an_empty_map(stage: Stage) -> None:
+    for resource, body in (
+        (CONFIG_MAPS, with_metadata(config_map("a"), labels={"x": "1"})),
+        (GADGETS, with_metadata(gadget("a"), labels={"x": "1"})),
+    ):
+        await stage.given(resource, body)
+        patch = [op("replace", "/metadata/labels", value={}), op("add", "/metadata/annotations", value={})]
+        await stage.patch(resource, "a", patch, how=PatchType.JSON, write=Write(manager="patcher"))
+        await stage.get(resource, "a")
+
+
+async def _headless(stage: Stage, validation: FieldValidation) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a", one="1"))
+    for path in ("/apiVersion", "/kind"):
+        await stage.patch(
+            CONFIG_MAPS, "a", [op("remove", path)], how=PatchType.JSON, write=Write(validation=validation)
+        )
+
+
+for validation_ in FieldValidation:
+    TABLE.add(
+        "patch json",
+        f"field validation {validation_.name.lower()}",
+        f"apiVersion and kind are removed: {validation_.name.lower()}",
+        _headless,
+        validation_,
+    )
+
+
 @case("patch merge", "generation")
 async def only_a_changed_spec_moves_the_generation(stage: Stage) -> None:
     await stage.given(DEPLOYMENTS, deployment("a"))

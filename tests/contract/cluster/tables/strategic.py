@@ -144,6 +144,7 @@ PATCHES: dict[str, dict[str, Any]] = {
     "containers": {
         "an image changes": one(image="x:2"),
         "a container is added": pod(containers=[container("three")]),
+        "a name is a number": pod(containers=[{"name": 1, "image": "x:2"}]),
         "a container is deleted": pod(containers=[{"name": "two", "$patch": "delete"}]),
         "a missing container is deleted": pod(containers=[{"name": "nine", "$patch": "delete"}]),
         "the list is replaced": pod(containers=[container("three"), {"$patch": "replace"}]),

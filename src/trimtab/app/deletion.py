@@ -1,0 +1,100 @@
+"""Deleting an app: what is asked of the engine, and waiting until the objects are really gone.
+
+An object that is told to go stays for as long as somebody's finalizer holds it. Only when the last one is
+gone is the app forgotten, so nothing is ever left that nobody knows of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Final
+
+from trimtab.engine import Engine
+from trimtab.engine.operations import Operation
+from trimtab.engine.sync.steps import Prune, SyncPlan
+from trimtab.errors import Unavailable
+from trimtab.kube.cluster import Cluster
+from trimtab.kube.failures import NotFound
+from trimtab.kube.objects import KubeObject
+from trimtab.resources.keys import ResourceKey
+from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+
+#: what is asked of the engine
+DELETION: Final = Operation(delete=True, prune=True, asked_by="trimtab delete")
+
+
+#: objects that are named while they are waited for; the rest is counted
+_MOST_NAMED: Final = 3
+#: what goes is gathered for so many seconds before the server is asked what is left
+_GATHERED: Final = 0.2
+
+
+class NotGone(Unavailable):
+    """An app's objects were told to go, and some are still there."""
+
+
+def going(plan: SyncPlan) -> tuple[Prune, ...]:
+    """What a plan deletes."""
+    return tuple(step for step in plan.steps if isinstance(step, Prune) and not step.skip)
+
+
+def waiting_words(left: Sequence[KubeObject]) -> str:
+    """What is still there, and what holds it."""
+    more = len(left) - _MOST_NAMED
+    named = [_held(each) for each in left[:_MOST_NAMED]]
+    return "; ".join([*named, f"and {more} more"] if more > 0 else named)
+
+
+def _held(left: KubeObject) -> str:
+    finalizers = ", ".join(left.metadata.finalizers or ())
+    return f"{left.key} is held by {finalizers}" if finalizers else f"{left.key} is still there"
+
+
+async def until_deleted(
+    engine: Engine, cluster: Cluster, plan: SyncPlan, seconds: float, told: Callable[[str], None]
+) -> None:
+    """Wait until what a plan deleted is gone, looking again whenever something in the cluster changes."""
+    changed, clock = asyncio.Event(), SystemClock()
+    ends = (
+        engine.on_resource_removed(lambda _cluster, _key: changed.set()),
+        engine.on_resource_updated(lambda _cluster, _live: changed.set()),
+    )
+    words, steps = "", going(plan)
+    try:
+        async with time_limit(timedelta(seconds=seconds), clock=clock, subject=f"app {plan.unit}"):
+            while left := await _left(cluster, steps):
+                steps = tuple(step for step in steps if step.key in left)
+                if words != (words := waiting_words(list(left.values()))):
+                    told(words)
+                await changed.wait()
+                await clock.sleep(_GATHERED)
+                changed.clear()
+    except DeadlinePassed as error:
+        remedy = f"Have what holds them let go, then run it again: trimtab delete {plan.unit}"
+        raise NotGone(f"app {plan.unit}", f"after {seconds:g} s {words}", remedy) from error
+    finally:
+        for end in ends:
+            end()
+
+
+async def _left(cluster: Cluster, steps: Iterable[Prune]) -> dict[ResourceKey, KubeObject]:
+    """What of the steps is still there: asked of the server, which alone knows."""
+    discovery, left = await cluster.discover(), dict[ResourceKey, KubeObject]()
+
+    async def ask(step: Prune) -> None:
+        resource = discovery.resource(step.api_version, step.key.kind)
+        if resource is None:
+            return  # its definition went, and all of its kind with it
+        try:
+            found = await cluster.get(resource, step.key.name, namespace=step.key.namespace)
+        except NotFound:
+            return
+        if found.metadata.uid == step.expected.uid:
+            left[step.key] = found
+
+    async with plain_group() as group:
+        for step in steps:
+            group.create_task(ask(step))
+    return left

@@ -1,0 +1,64 @@
+"""How apps stand, as plain values: what programs read, and what tables are made of. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from trimtab.app.naming import key_report
+from trimtab.app.sources import source_in, source_of
+from trimtab.engine.units import Deployed, ResourceSummary, SyncUnit
+from trimtab.kube.times import seconds_text
+
+
+def app_report(unit: SyncUnit) -> dict[str, Any]:
+    """How an app stood when it was last looked at."""
+    stands, ran = unit.status, unit.status.operation_state
+    return {
+        "app": unit.id,
+        "sync": stands.verdict.value,
+        "health": stands.health.status.value,
+        "revision": stands.revision,
+        "namespace": unit.destination.namespace,
+        "source": str(source_of(unit)),
+        "held": unit.hold,
+        "message": stands.health.message,
+        "objects": len(stands.resources),
+        "operation": ran.phase.value if ran else "",
+        "operationMessage": ran.message if ran else "",
+        "lookedAt": moment(stands.reconciled_at),
+        "conditions": [
+            {"type": each.type.value, "message": each.message, "since": moment(each.since)}
+            for each in stands.conditions
+        ],
+    }
+
+
+def resource_report(summary: ResourceSummary) -> dict[str, Any]:
+    """How one object of an app stands."""
+    health = summary.health
+    return {
+        **key_report(summary.key),
+        "status": summary.verdict.value if summary.verdict else "",
+        "health": health.status.value if health else "",
+        "message": summary.problem or (health.message if health else ""),
+        "prune": summary.prune,
+    }
+
+
+def deployed_report(entry: Deployed) -> dict[str, Any]:
+    """One successful sync."""
+    return {
+        "id": entry.id,
+        "revision": entry.revision,
+        "deployedAt": moment(entry.deployed_at),
+        "startedAt": moment(entry.started_at),
+        "seconds": round((entry.deployed_at - entry.started_at).total_seconds(), 3),
+        "by": entry.asked_by,
+        "source": str(source_in(entry.source)),
+    }
+
+
+def moment(when: datetime | None) -> str:
+    """A time as Kubernetes writes it; empty for none."""
+    return seconds_text(when) if when else ""

@@ -1,0 +1,75 @@
+"""Waiting until an app is as somebody wants it, or is no more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from datetime import timedelta
+
+from trimtab.app.goals import Goal, holds, stands
+from trimtab.engine import Engine
+from trimtab.engine.events import ComparisonFailed, UnitEvent, UnitRefreshed
+from trimtab.engine.units import AllTold, Gone, Stored, SyncUnit, SyncUnitStore, UnitNews
+from trimtab.errors import Unavailable
+from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+
+
+class NotWell(Unavailable):
+    """An app has not become in time what it was waited for to be."""
+
+
+async def until(
+    engine: Engine, name: str, goals: Collection[Goal], seconds: float, told: Callable[[SyncUnit], None]
+) -> SyncUnit:
+    """The app once it is as it is waited for; `told` hears how it stands each time it was looked at."""
+    looked = asyncio.Event()
+
+    def hear(unit_id: str, event: UnitEvent) -> None:
+        if unit_id == name and isinstance(event, UnitRefreshed | ComparisonFailed):
+            looked.set()
+
+    # The engine looks by itself whenever something of the app changes.
+    silence = engine.on_unit_event(hear)
+    unit = await engine.refresh(name)
+    told(unit)
+    try:
+        async with time_limit(timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {name}"):
+            while not holds(unit, goals):
+                await looked.wait()
+                looked.clear()
+                unit = engine.unit(name)
+                told(unit)
+    except DeadlinePassed as error:
+        reason = f"it is {stands(unit)}, after {seconds:g} s"
+        raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
+    finally:
+        silence()
+    return unit
+
+
+async def until_gone(records: SyncUnitStore, name: str, seconds: float) -> None:
+    """Return when no app of this name is recorded."""
+    there, gone = False, asyncio.Event()
+
+    def hear(news: UnitNews) -> None:
+        nonlocal there
+        match news:
+            case Stored(unit=unit) if unit.id == name:
+                there = True
+            case Gone(id=unit_id) if unit_id == name:
+                gone.set()
+            case AllTold() if not there:
+                gone.set()
+            case _:
+                return
+
+    try:
+        async with (
+            time_limit(timedelta(seconds=seconds), clock=SystemClock(), subject=f"app {name}"),
+            plain_group() as group,
+        ):
+            following = group.create_task(records.follow(hear))
+            await gone.wait()
+            following.cancel()
+    except DeadlinePassed as error:
+        raise NotWell(f"app {name}", f"it is still recorded, after {seconds:g} s") from error

@@ -1,0 +1,193 @@
+"""Reads the families of objects: what they own, what that owns, and what was said of them all.
+
+The kinds that controllers of Kubernetes make are read in the namespaces concerned; what belongs to whom
+follows from owner references. A kind that may not be read is told, and the rest is read all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.app.why.facts import Said, Seen
+from trimtab.engine.health import health_of
+from trimtab.errors import TrimtabError
+from trimtab.kube.cluster import EVERYTHING, Cluster, Selection
+from trimtab.kube.discovery import Discovery, Resource
+from trimtab.kube.failures import Forbidden, NotFound
+from trimtab.kube.objects import KubeObject
+from trimtab.kube.times import BadTime, parse_time
+from trimtab.resources.keys import ResourceKey
+from trimtab.tasks import plain_group
+
+
+def _resource(group: str, kind: str, plural: str) -> Resource:
+    return Resource(group=group, version="v1", kind=kind, plural=plural, namespaced=True)
+
+
+#: what may hang below an object
+KINDS: Final = (
+    _resource("", "Pod", "pods"),
+    _resource("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    _resource("apps", "ReplicaSet", "replicasets"),
+    _resource("apps", "Deployment", "deployments"),
+    _resource("apps", "StatefulSet", "statefulsets"),
+    _resource("apps", "DaemonSet", "daemonsets"),
+    _resource("batch", "Job", "jobs"),
+    _resource("batch", "CronJob", "cronjobs"),
+)
+EVENTS: Final = _resource("", "Event", "events")
+#: what went well is no evidence, and there is much of it
+_WARNINGS: Final = Selection(fields="type=Warning")
+#: so many roots are looked into: what is wrong with more of them is most likely the same
+_MOST_ROOTS: Final = 20
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    """Some roots and all that hangs below them."""
+
+    seen: Mapping[ResourceKey, Seen] = {}
+    events: tuple[Said, ...] = ()
+    unread: tuple[TrimtabError, ...] = ()
+
+
+async def read_family(cluster: Cluster, roots: tuple[ResourceKey, ...]) -> Family:
+    """These objects as they are now, those that are there, with their families."""
+    if not roots:
+        return Family()
+    reading = _Reading(cluster, await cluster.discover())
+    async with plain_group() as group:
+        tasks = [group.create_task(reading.one(key)) for key in roots[:_MOST_ROOTS]]
+    found = [each for task in tasks if (each := task.result()) is not None]
+    spaces = dict.fromkeys(each.metadata.namespace for each in found if each.metadata.namespace)
+    async with plain_group() as group:
+        for space in spaces:
+            for resource in (*KINDS, EVENTS):
+                group.create_task(reading.all(resource, space))
+    return family_of(found, reading.found, reading.events, tuple(reading.unread.values()))
+
+
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self, cluster: Cluster, discovery: Discovery) -> None:
+        self._cluster = cluster
+        self._discovery = discovery
+        self.found: list[KubeObject] = []
+        self.events: list[KubeObject] = []
+        self.unread: dict[str, TrimtabError] = {}
+
+    async def one(self, key: ResourceKey) -> KubeObject | None:
+        resource = self._discovery.preferred(key.group, key.kind)
+        if resource is None:
+            return None
+        try:
+            return await self._cluster.get(resource, key.name, namespace=key.namespace)
+        except NotFound:
+            return None
+        except Forbidden as error:
+            self.unread[error.subject] = error
+            return None
+
+    async def all(self, resource: Resource, namespace: str) -> None:
+        is_event = resource is EVENTS
+        into, select = (self.events, _WARNINGS) if is_event else (self.found, EVERYTHING)
+        try:
+            async for page in self._cluster.list(resource, namespace=namespace, select=select):
+                into.extend(page.objects)
+        except NotFound:
+            return
+        except Forbidden as error:
+            self.unread[error.subject] = error
+
+
+# -- what belongs to whom: pure --------------------------------------------------------------------------
+
+
+def family_of(
+    roots: Iterable[KubeObject],
+    others: Iterable[KubeObject],
+    events: Iterable[KubeObject],
+    unread: tuple[TrimtabError, ...] = (),
+) -> Family:
+    """The roots and those of the others that hang below them, with the Events about them."""
+    seen: dict[ResourceKey, Seen] = {}
+    by_uid: dict[str, ResourceKey] = {}
+    for each in roots:
+        seen[each.key] = _seen(each, None)
+        by_uid[each.metadata.uid] = each.key
+    left, count = [each for each in others if each.key not in seen], -1
+    while len(left) != count:
+        count, rest = len(left), []
+        for each in left:
+            owners = each.metadata.owner_references or ()
+            parent = next((by_uid[owner.uid] for owner in owners if owner.uid in by_uid), None)
+            if parent is None:
+                rest.append(each)
+                continue
+            seen[each.key] = _seen(each, parent)
+            by_uid[each.metadata.uid] = each.key
+        left = rest
+    told = (said for event in events if (said := said_in(event)) is not None and said.uid in by_uid)
+    return Family(seen=seen, events=tuple(told), unread=unread)
+
+
+def _seen(found: KubeObject, parent: ResourceKey | None) -> Seen:
+    manifest = found.manifest()
+    return Seen(
+        key=found.key,
+        uid=found.metadata.uid,
+        manifest=manifest,
+        parent=parent,
+        health=health_of(manifest),
+    )
+
+
+class _About(Struct, frozen=True):
+    uid: str = ""
+
+
+class _Series(Struct, frozen=True, rename="camel"):
+    last_observed_time: str | None = None
+
+
+class _Event(Struct, frozen=True, kw_only=True, rename="camel"):
+    involved_object: _About = _About()
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    first_timestamp: str | None = None
+    last_timestamp: str | None = None
+    event_time: str | None = None
+    series: _Series | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(_Event)
+
+
+def said_in(event: KubeObject) -> Said | None:
+    """What an Event says; None if it cannot be read."""
+    try:
+        told = _decoder.decode(event.raw)
+    except msgspec.MsgspecError:
+        return None
+    series = told.series.last_observed_time if told.series else None
+    return Said(
+        uid=told.involved_object.uid,
+        reason=told.reason,
+        message=told.message,
+        is_warning=told.type == "Warning",
+        first=_time(told.first_timestamp or told.event_time),
+        last=_time(series or told.last_timestamp or told.event_time),
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return parse_time(text) if text else None
+    except BadTime:
+        return None

@@ -1,0 +1,35 @@
+"""Asking somebody at a terminal, without keeping the event loop from its work meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+
+async def agreed(question: str) -> None:
+    """Ask a question that is answered with yes or no; anything but yes ends the command.
+
+    Not in a thread: one that waits for a key could not be ended, and Ctrl-C would wait for the key, too.
+    """
+    while True:
+        click.echo(f"{question} [y/N]: ", nl=False)
+        match (await _line()).strip().lower():
+            case "y" | "yes":
+                return
+            case "" | "n" | "no":
+                raise click.Abort
+            case _:
+                click.echo("Error: invalid input")
+
+
+async def _line() -> str:
+    """What is typed next; a terminal hands over whole lines, so reading one does not block."""
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin, typed.set)
+    try:
+        await typed.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
+    return sys.stdin.readline()

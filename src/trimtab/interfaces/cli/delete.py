@@ -1,0 +1,90 @@
+"""`trimtab delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.app import Work
+
+
+@click.command()
+@click.argument("app")
+@click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@consent_options
+@cluster_options
+@click.pass_obj
+def delete(
+    invocation: Invocation, /, reach: Reach, word: Word, app: str, *, abandon: bool, dry_run: bool
+) -> None:
+    """Delete an app: its objects, what was made last first, and then its record.
+
+    Shows the plan and asks, on a terminal. Objects that say Prune=false, Delete=false or
+    helm.sh/resource-policy: keep stay, and so does what somebody else manages by now. If it is stopped on the
+    way, run it again.
+
+    \b
+    Examples:
+      trimtab delete shop --dry-run
+      trimtab delete shop --yes --confirm-deletions
+      trimtab delete shop --abandon
+    """
+    import asyncio
+
+    asyncio.run(_deleted(invocation, reach, app, word, abandon=abandon, dry_run=dry_run))
+
+
+async def _deleted(
+    invocation: Invocation, reach: Reach, app: str, word: Word, *, abandon: bool, dry_run: bool
+) -> None:
+    from trimtab.app.deletion import DELETION
+    from trimtab.app.holds import known
+
+    async with apps_at(invocation, reach) as apps, apps.work_on(await known(apps, app)) as work:
+        work.check_hold(DELETION)
+        if work.unfinished is not None and not dry_run:
+            click.echo("What was begun on this app was not seen through: ending it first.", err=True)
+            await work.end(held=tell_held)
+        if abandon:
+            await _abandoned(work, word, dry_run=dry_run)
+        else:
+            await _carried_out(invocation, work, word, dry_run=dry_run)
+
+
+async def _abandoned(work: Work, word: Word, *, dry_run: bool) -> None:
+    count = len((await work.look()).status.resources)
+    click.echo(f"{work.name} is forgotten; {count} objects stay in the cluster")
+    if dry_run:
+        return
+    if word.asks:
+        await agreed("Do this?")
+    await work.abandon(held=tell_held)
+
+
+async def _carried_out(invocation: Invocation, work: Work, word: Word, *, dry_run: bool) -> None:
+    from trimtab.app.deletion import DELETION
+    from trimtab.engine.sync.showing import plan_table
+    from trimtab.interfaces.cli.telling import telling
+
+    plan = await work.plan(DELETION)
+    click.echo(plan_table(plan), nl=False)
+    if dry_run:
+        return
+    consent = await word.given(plan)
+    async with telling(invocation, work, plan) as told:
+        await work.delete(
+            plan,
+            consent=consent,
+            seconds=word.timeout,
+            held=tell_held,
+            told=lambda words: told.say(f"waiting until it is gone: {words}"),
+        )
+    click.echo(f"{work.name} is deleted")

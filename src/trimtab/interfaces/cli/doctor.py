@@ -1,0 +1,79 @@
+"""`trimtab doctor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.app.doctor.checks import Check
+
+#: something is wrong, and the lines say what: below the codes of errors
+WRONG = 1
+
+
+@click.command()
+@click.option(
+    "-n", "--namespace", default="", help="Where apps are to be synced: rights are asked for there alone."
+)
+@cluster_options
+@output_option
+@click.pass_obj
+@click.pass_context
+def doctor(
+    context: click.Context, invocation: Invocation, /, reach: Reach, namespace: str, output: str
+) -> None:
+    """Examine the way to the cluster and this machine: what is wrong, and what to do.
+
+    Nothing is changed, and nothing is fetched. The exit code is 0 unless something is wrong.
+
+    \b
+    Examples:
+      trimtab doctor
+      trimtab doctor --context staging -n shop
+      trimtab doctor -o json
+    """
+    import asyncio
+
+    from trimtab.app.doctor.checks import State
+
+    found = asyncio.run(_examined(invocation, reach, namespace, is_told=output == "text"))
+    if output != "text":
+        lines = [{"check": c.name, "state": c.state.value, "what": c.what, "remedy": c.remedy} for c in found]
+        click.echo(encoded(lines, output))
+    if any(check.state is State.WRONG for check in found):
+        context.exit(WRONG)
+
+
+async def _examined(invocation: Invocation, reach: Reach, namespace: str, *, is_told: bool) -> list[Check]:
+    from trimtab.app.doctor import examine
+    from trimtab.interfaces.cli.configuration import settings_of
+    from trimtab.tasks.clock import SystemClock
+
+    settings, path = settings_of(invocation), invocation.environment.get("PATH", "")
+    found: list[Check] = []
+    examining = examine(
+        lambda: access_of(invocation, reach, settings),
+        settings,
+        path=path,
+        namespace=namespace,
+        clock=SystemClock(),
+    )
+    async for check in examining:
+        found.append(check)
+        if is_told:
+            _tell(check)
+    return found
+
+
+_COLOURS = {"ok": "green", "warning": "yellow", "wrong": "red"}
+
+
+def _tell(check: Check) -> None:
+    state = check.state.value
+    click.echo(f"{click.style(f'{state:<8}', fg=_COLOURS[state])} {check.words}")

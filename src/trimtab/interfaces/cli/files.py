@@ -1,0 +1,40 @@
+"""Manifests that a command line names by their file, `-` for stdin."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trimtab.errors import InvalidSpec, Missing, NotAllowed
+
+if TYPE_CHECKING:
+    from trimtab.resources.yaml import Document
+
+STDIN = "-"
+
+
+def documents_in(files: Iterable[str]) -> tuple[Document, ...]:
+    """Every document of some YAML or JSON files that is not empty, in order."""
+    from trimtab.resources.yaml import documents
+
+    return tuple(one for file in files for one in documents(_text(file), _name(file)))
+
+
+def _name(file: str) -> str:
+    return "stdin" if file == STDIN else file
+
+
+def _text(file: str) -> bytes:
+    subject = f"file {file}"
+    if file == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except FileNotFoundError as exc:
+        raise Missing(subject, "it does not exist", "Name a file, or - for stdin") from exc
+    except PermissionError as exc:
+        raise NotAllowed(subject, "it may not be read", "Give the user who runs this the right to") from exc
+    except OSError as exc:
+        raise InvalidSpec(subject, f"it cannot be read: {exc.strerror}", "Name a file") from exc

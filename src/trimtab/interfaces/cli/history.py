@@ -1,0 +1,71 @@
+"""`trimtab history`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.output import Listing, rows_option, show
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.status import short
+from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import Column
+
+if TYPE_CHECKING:
+    from trimtab.engine.units import Deployed, SyncUnit
+
+_COLUMNS = (
+    Column("ID"),
+    Column("REVISION", least=10),
+    Column("DEPLOYED AT", least=20, spare=1),
+    Column("TOOK", spare=3),
+    Column("BY", spare=2),
+    Column("SOURCE", least=12, spare=4, wide=True),
+)
+
+
+@click.command()
+@click.argument("app", shell_complete=app_names)
+@cluster_options
+@rows_option
+@click.pass_obj
+def history(invocation: Invocation, /, reach: Reach, app: str, output: str) -> None:
+    """Print the syncs of an app that succeeded, the newest last.
+
+    \b
+    Examples:
+      trimtab history shop
+      trimtab history shop -o json
+    """
+    import asyncio
+
+    found = asyncio.run(_found(invocation, reach, app))
+    if not found.status.history and output in {"table", "wide"}:
+        click.echo(f"No sync of {app} has succeeded yet.", err=True)
+    show(invocation, history_listing(found.status.history, output), output)
+
+
+async def _found(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
+    async with apps_at(invocation, reach) as apps:
+        return await apps.named(name)
+
+
+def history_listing(entries: tuple[Deployed, ...], output: str) -> Listing:
+    """One row per sync."""
+    from trimtab.app.reports import deployed_report
+
+    reports = [deployed_report(each) for each in entries]
+    rows = [
+        (
+            str(each["id"]),
+            each["revision"] if output == "wide" else short(each["revision"]),
+            each["deployedAt"],
+            f"{each['seconds']:.0f}s",
+            each["by"] or "-",
+            each["source"],
+        )
+        for each in reports
+    ]
+    return Listing(_COLUMNS, rows, [str(each["id"]) for each in reports], reports)

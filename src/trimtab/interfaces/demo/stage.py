@@ -1,0 +1,203 @@
+"""Where the demo plays: a folder, a cluster of its own, a repository, and verbs that are run as people do.
+
+Everything is the real thing: the cluster is a process of its own, commits are Git's, and a verb is run from
+its command line, through the same entry as in a shell. What should be so is checked, and said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import click
+
+from trimtab.apiserver import background
+from trimtab.errors import Missing, Unavailable
+from trimtab.interfaces.cli import INTERRUPTED
+from trimtab.interfaces.cli.entry import run
+from trimtab.kube.cluster import PatchType, Write
+
+AUTHOR: Final = {
+    **{f"GIT_{who}_NAME": "Ann" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "ann@shop.example" for who in ("AUTHOR", "COMMITTER")},
+}
+#: where clones find what a person's own configuration of Git must not change
+UNCONFIGURED: Final = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+class DemoBroke(Unavailable):
+    """Something that the demo shows is not so on this machine."""
+
+
+class Echo(io.TextIOBase):
+    """A stream that passes on what is written to it, and remembers it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.text = ""
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # there it is a plain attribute
+        """As the other one has it."""
+        return self._stream.encoding
+
+    def isatty(self) -> bool:
+        """Whether the other one is a terminal."""
+        return self._stream.isatty()
+
+    def write(self, text: str) -> int:
+        """Pass it on."""
+        self.text += text
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Have it reach whoever reads."""
+        self._stream.flush()
+
+
+class Stage:
+    """The demo's own folder, cluster, repository and environment."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.repository = folder / "shop"
+        self.url = f"file://{self.repository}"
+        #: what verbs see; a person who goes on sets the same
+        self.exports = {
+            "XDG_STATE_HOME": str(folder / "state"),
+            "KUBECONFIG": str(folder / "kubeconfig"),
+            "TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file",
+        }
+        self._environment = {**environment, **self.exports}
+        self._acts = 0
+
+    # -- saying -------------------------------------------------------------------------------------------
+
+    def act(self, title: str) -> None:
+        """Begin the next part of the story."""
+        self._acts += 1
+        click.secho(f"\n{self._acts}. {title}", bold=True, fg="cyan")
+
+    def say(self, sentence: str) -> None:
+        """Tell what happens."""
+        click.echo(sentence)
+
+    def holds(self, sentence: str, found: object, wanted: object) -> None:
+        """Check a fact, and say it."""
+        if found != wanted:
+            reason = f"{sentence}: it should be {wanted}, and is {found}"
+            raise DemoBroke("the demo", reason, "Run it again with --keep and look around")
+        sign = "✔" if (sys.stdout.encoding or "").lower().startswith("utf") else "+"
+        click.secho(f"{sign} {sentence}", fg="green")
+
+    # -- doing --------------------------------------------------------------------------------------------
+
+    def show(self, *words: str, code: int = 0) -> list[str]:
+        """Run a verb for everybody to see; it has to end with this exit code. What it printed, by lines."""
+        click.secho(f"$ trimtab {shlex.join(words)}", bold=True)
+        heard = Echo(sys.stdout)
+        with redirect_stdout(heard):
+            ended = run(words, self._environment)
+        self._ended(words, ended, code)
+        return heard.text.splitlines()
+
+    def ask(self, *words: str) -> Any:
+        """What a verb prints for programs."""
+        said = io.BytesIO()
+        with redirect_stdout(io.TextIOWrapper(said, encoding="utf-8", write_through=True)) as paper:
+            ended = run((*words, "-o", "json"), self._environment)
+        self._ended(words, ended, 0)
+        paper.flush()
+        return json.loads(said.getvalue())
+
+    def _ended(self, words: Sequence[str], ended: int, wanted: int) -> None:
+        if ended == INTERRUPTED:
+            raise KeyboardInterrupt
+        if ended != wanted:
+            reason = f"`trimtab {words[0]}` ended with exit code {ended}, not {wanted}"
+            raise DemoBroke("the demo", reason, "What it said stands above")
+
+    def edit(self, path: str, before: str, after: str) -> None:
+        """Change a file of the repository."""
+        file = self.repository / path
+        text = file.read_text(encoding="utf-8")
+        if before not in text:
+            raise DemoBroke("the demo", f"{path} does not hold {before!r}")
+        file.write_text(text.replace(before, after), encoding="utf-8")
+
+    def commit(self, message: str) -> None:
+        """Commit everything in the repository, and say so."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+        click.secho(f"$ git commit -a -m {shlex.quote(message)}", bold=True)
+
+    def git(self, *words: str) -> None:
+        """Run git in the repository."""
+        from trimtab.programs import run as run_program
+
+        environment = {**AUTHOR, **UNCONFIGURED, "PATH": self._environment.get("PATH", "")}
+        ended = asyncio.run(run_program(("git", *words), environment=environment, cwd=self.repository))
+        if ended.code:
+            words_of_git = ended.stderr.decode(errors="replace").strip()
+            raise DemoBroke("the demo", f"git {words[0]} failed: {words_of_git}")
+
+    def change_live(self, kind: str, name: str, patch: Mapping[str, object]) -> None:
+        """Change an object past Git, as somebody with kubectl would."""
+        asyncio.run(self._change_live(kind, name, patch))
+
+    async def _change_live(self, kind: str, name: str, patch: Mapping[str, object]) -> None:
+        from trimtab.kube import connect, from_kubeconfig
+        from trimtab.settings import ClusterSettings
+        from trimtab.tasks.clock import SystemClock
+
+        reach, files = ClusterSettings(), [Path(self.exports["KUBECONFIG"])]
+        access = from_kubeconfig(files, settings=reach, clock=SystemClock(), environment={})
+        async with connect(access, reach) as cluster:
+            resource = (await cluster.discover()).preferred("apps", kind)
+            if resource is None:
+                raise Missing(kind, "the cluster does not serve it")
+            write = Write(manager="kubectl-edit")
+            await cluster.patch(
+                resource, name, dict(patch), how=PatchType.MERGE, namespace="shop", write=write
+            )
+
+
+@contextmanager
+def staged(environment: Mapping[str, str], *, keep: bool) -> Iterator[Stage]:
+    """A stage with a cluster and a repository; both go with the block, unless they are to be kept."""
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-demo-"))
+    stage = Stage(folder, environment)
+    state = folder / "state" / "trimtab" / "cluster"
+    try:
+        config = Path(stage.exports["KUBECONFIG"])
+        started = background.start(state, config, environment=environment, brisk=True)
+        stage.say(f"A Kubernetes API is up at {started.url}: in memory, with controllers that simulate pods.")
+        _copy(resources.files(__package__) / "shop", stage.repository)
+        stage.git("init", "--quiet", "--initial-branch=main")
+        yield stage
+    finally:
+        if not keep:
+            if background.running(state) is not None:
+                background.stop(state)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy(source: Traversable, target: Path) -> None:
+    """The sample's files, wherever the package keeps them."""
+    target.mkdir(parents=True, exist_ok=True)
+    for each in source.iterdir():
+        if each.is_dir():
+            _copy(each, target / each.name)
+        else:
+            (target / each.name).write_bytes(each.read_bytes())

@@ -1,0 +1,151 @@
+"""What unit files say, and what follows for the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from trimtab.app.running.declared import (
+    Amend,
+    Move,
+    Origin,
+    Record,
+    Refuse,
+    Snapshot,
+    Withdraw,
+    moves,
+    snapshot_of,
+    unit_in,
+)
+from trimtab.app.shards import Shard
+from trimtab.app.sources import AppSource, recorded
+from trimtab.engine.units import Automated, Destination, Pause, Policy, SyncUnit, UnitStatus
+from trimtab.errors import InvalidSpec, Missing
+from trimtab.sources import FolderTree
+from trimtab.sources.rendering.specs import SourceSpec
+
+GIT = Origin(url="https://git.example/fleet.git", target="main", path="units")
+FOLDER = Origin(folder="/srv/units")
+ALL = Shard(0, 1)
+SHOP = """
+source: {repoURL: "https://git.example/shop.git", targetRevision: v1, spec: {path: live}}
+destination: {cluster: prod, namespace: shop}
+policy: {automated: {prune: true, selfHeal: true}}
+tenant: shop
+"""
+PLAIN = "source: {spec: {path: web}}\n"
+
+
+def said(text: str, origin: Origin = GIT, name: str = "shop/web") -> SyncUnit:
+    return unit_in(text.encode(), name, f"{name}.yaml", origin)
+
+
+def test_a_file_says_all_that_is_wanted_of_a_unit() -> None:
+    source = AppSource(
+        repo_url="https://git.example/shop.git", target_revision="v1", spec=SourceSpec(path="live")
+    )
+    assert said(SHOP) == SyncUnit(
+        id="shop/web",
+        source=recorded(source),
+        destination=Destination(cluster="prod", namespace="shop"),
+        policy=Policy(automated=Automated(prune=True, self_heal=True)),
+        tenant="shop",
+        declared_in="https://git.example/fleet.git, units",
+    )
+
+
+def test_what_a_file_leaves_out_is_its_own_repository_and_the_cluster_at_hand() -> None:
+    unit = said(PLAIN)
+    assert unit.source["repoURL"] == "https://git.example/fleet.git"
+    assert unit.source["targetRevision"] == "main"
+    assert unit.destination == Destination(cluster="here")
+
+
+def test_a_folder_is_meant_from_where_the_files_are() -> None:
+    assert said("source: {folder: ../shop}", FOLDER).source["folder"] == "/srv/shop"
+    assert said("source: {folder: /opt/shop}", FOLDER).source["folder"] == "/opt/shop"
+
+
+@pytest.mark.parametrize(
+    ("text", "origin", "complaint"),
+    [
+        ("source: {folder: /etc}", GIT, "a folder of the runner's machine"),
+        ("source: {repoUrl: x}", GIT, "no field repoUrl"),
+        (PLAIN, FOLDER, "neither folder nor repoURL"),
+        ("source: {folder: a, repoURL: b}", FOLDER, "a folder and a repository"),
+        ("source: {}\nid: other", GIT, "named for unit shop/web and says other"),
+        ("source: {}\nstatus: {}", GIT, "unknown field `status`"),
+        ("destination: {namespace: shop}", GIT, "missing required field `source`"),
+        ("source: {}\ndestination: {namespace: [1]}", GIT, "does not describe a unit"),
+        ("[1, 2]", GIT, "does not describe a unit"),
+        ("source: {spec: {path: " + "x" * 300_000 + "}}", GIT, "more than 256 KiB"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_says_what_is_wrong(text: str, origin: Origin, complaint: str) -> None:
+    with pytest.raises(InvalidSpec, match=complaint):
+        said(text, origin)
+
+
+def test_files_below_a_folder_are_units_by_their_path(tmp_path: Path) -> None:
+    for name in ("shop/web.yaml", "cart%2Fapi.yml", ".hidden.yaml", "notes.txt"):
+        place = tmp_path / "units" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(PLAIN)
+    (tmp_path / "units" / "broken.yaml").write_text("source: {")
+    (tmp_path / "units" / "shop%2Fweb.yaml").write_text(PLAIN)
+    found = snapshot_of(FolderTree(tmp_path), GIT, "4f2c9e1")
+    assert sorted(found.units) == ["cart/api"]
+    assert sorted(found.problems) == ["broken", "shop/web"]
+    assert "two files describe it" in str(found.problems["shop/web"])
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_not_empty(tmp_path: Path) -> None:
+    with pytest.raises(Missing):
+        snapshot_of(FolderTree(tmp_path), GIT, "4f2c9e1")
+
+
+WEB = said(PLAIN, name="web")
+API = said(PLAIN, name="api")
+
+
+def read(*units: SyncUnit, **problems: str) -> Snapshot:
+    errors = {name: InvalidSpec(name, reason) for name, reason in problems.items()}
+    return Snapshot(revision="4f2c9e1", units={unit.id: unit for unit in units}, problems=errors)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "known", "expected"),
+    [
+        (read(WEB), (), (Record(WEB),)),
+        (read(WEB), (WEB,), ()),
+        # how it stands, what was asked of it and whether it is held is nothing that files say
+        (read(WEB), (replace(WEB, status=UnitStatus(revision="1"), paused=Pause(by="ann")),), ()),
+        (read(WEB), (replace(WEB, tenant="other"),), (Amend(WEB),)),
+        # an app of the command line is taken over, a unit of other files is not
+        (read(WEB), (replace(WEB, declared_in=""),), (Amend(WEB),)),
+        (
+            read(WEB),
+            (replace(WEB, declared_in="elsewhere"),),
+            (Refuse("web", "a unit of this id is declared in elsewhere"),),
+        ),
+        # only what came from here is withdrawn, and never what has a file
+        (read(WEB), (WEB, API), (Withdraw("api"),)),
+        (read(WEB), (WEB, replace(API, declared_in="")), ()),
+        (read(WEB), (WEB, replace(API, declared_in="elsewhere")), ()),
+        (read(WEB, api="broken"), (WEB, API), (Refuse("api", "api: broken."),)),
+    ],
+)
+def test_records_follow_the_files(
+    snapshot: Snapshot, known: tuple[SyncUnit, ...], expected: tuple[Move, ...]
+) -> None:
+    assert moves(snapshot, known, GIT, ALL) == expected
+
+
+def test_units_of_other_shards_are_left_to_their_keepers() -> None:
+    mine = next(Shard(number, 2) for number in (0, 1) if Shard(number, 2).has("web"))
+    theirs = Shard(1 - mine.number, 2)
+    assert moves(read(), (WEB,), GIT, mine) == (Withdraw("web"),)
+    assert moves(read(), (WEB,), GIT, theirs) == ()
+    assert moves(read(WEB, web="broken"), (), GIT, theirs) == ()

@@ -1,0 +1,108 @@
+"""Looking at one app: what differs, what it owns, and waiting for it; in a cluster in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.app.why.stage import Stage, embedded
+from tests.engine.stage import config_map, deployment
+from trimtab.app.differing import Change, diff_report
+from trimtab.app.goals import Goal
+from trimtab.app.trees import lines_of
+from trimtab.app.waiting import NotWell
+from trimtab.engine.rows import Verdict
+from trimtab.engine.units import SyncUnit
+from trimtab.errors import Missing
+
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "keys"},
+    "stringData": {"token": "canary-in-the-mine"},
+}
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    async with asyncio.timeout(60), embedded() as made:
+        yield made
+
+
+async def test_what_is_not_there_what_drifted_and_what_is_not_declared_differ(stage: Stage) -> None:
+    await stage.sync(config_map("drifts"), config_map("stays"), config_map("extra"), SECRET)
+    await stage.patch("ConfigMap", "drifts", {"data": {"value": "else"}})
+    await stage.patch("Secret", "keys", {"data": {"token": "Y2FuYXJ5IHR3bw=="}})
+    stage.declare(config_map("drifts"), config_map("stays"), config_map("new"), SECRET)
+    async with stage.apps.work_on(await stage.unit()) as work:
+        found = await work.differing()
+    assert [(each.key.name, each.change) for each in found.objects] == [
+        ("drifts", Change.UPDATE),
+        ("extra", Change.PRUNE),
+        ("new", Change.CREATE),
+        ("keys", Change.UPDATE),
+    ]
+    drifted, *_, secret = found.objects
+    assert [(each.path, each.manager) for each in secret.fields] == [("/data/token", "kubectl-edit")]
+    (field,) = drifted.fields
+    assert (field.path, field.live, field.desired) == ("/data/value", "else", "1")
+    told = repr([diff_report(each) for each in found.objects])
+    assert [word for word in ("canary", "Y2FuYXJ5") if word in told] == []
+
+
+async def test_a_tree_goes_down_to_the_pods(stage: Stage) -> None:
+    await stage.sync(config_map("settings"), deployment("web", replicas=2))
+    await stage.until("Deployment", lambda web: web.get("status", {}).get("availableReplicas") == 2)
+    async with stage.apps.work_on(await stage.unit()) as work:
+        unit, nodes = await work.tree()
+    drawn = [(len(each.last), each.node.key.kind, each.node.sync) for each in lines_of(nodes)]
+    assert drawn == [
+        (1, "ConfigMap", "Synced"),
+        (1, "Deployment", "Synced"),
+        (2, "ReplicaSet", ""),
+        (3, "Pod", ""),
+        (3, "Pod", ""),
+    ]
+    assert unit.status.verdict is Verdict.SYNCED
+
+
+async def test_waiting_hears_of_a_change_and_ends_when_it_is_as_wanted(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    await stage.patch("ConfigMap", "settings", {"data": {"value": "else"}})
+    looked, seen = asyncio.Event(), list[Verdict]()
+
+    def hear(unit: SyncUnit) -> None:
+        seen.append(unit.status.verdict)
+        looked.set()
+
+    async with stage.apps.work_on(await stage.unit()) as work, asyncio.TaskGroup() as group:
+        waiting = group.create_task(work.until([Goal.HEALTHY, Goal.SYNCED], 60, hear))
+        await looked.wait()
+        await stage.patch("ConfigMap", "settings", {"data": {"value": "1"}})
+        unit = await waiting
+    assert (seen[0], seen[-1]) == (Verdict.OUT_OF_SYNC, Verdict.SYNCED)
+    assert unit.status.verdict is Verdict.SYNCED
+
+
+async def test_waiting_too_long_says_how_the_app_stands(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    async with stage.apps.work_on(await stage.unit()) as work:
+        assert (await work.until([Goal.HEALTHY], 0)).id == "shop"
+        with pytest.raises(NotWell, match=r"app shop: it is Synced and Healthy, after 0 s"):
+            await work.until([Goal.DEGRADED], 0)
+
+
+async def test_an_app_that_is_not_recorded_is_gone_and_missing(stage: Stage) -> None:
+    await stage.apps.until_gone("shop", 60)
+    with pytest.raises(Missing, match="app shop: there is no such app"):
+        await stage.apps.named("shop")
+    await stage.sync(config_map("settings"))
+    assert (await stage.apps.named("shop")).id == "shop"
+    with pytest.raises(NotWell, match="it is still recorded, after 0 s"):
+        await stage.apps.until_gone("shop", 0)
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(stage.apps.until_gone("shop", 60))
+        await stage.apps.records().delete("shop")
+        await waiting

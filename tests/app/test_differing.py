@@ -1,0 +1,183 @@
+"""What differs, object by object and field by field; Secrets never show their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.engine.views import STAND_INS
+from trimtab.app.differing import Change, Differing, NotCompared, diff_report, differing, differing_files
+from trimtab.engine.compare.judging import Lens
+from trimtab.engine.compare.matching import Finding, FindingKind
+from trimtab.engine.live import Live
+from trimtab.engine.marks import Mark
+from trimtab.engine.rows import Desired, Difference, Row, Verdict
+from trimtab.errors import InvalidSpec
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Found, Manifest, key_of
+
+LENS = Lens(manager="trimtab", stand_ins=STAND_INS)
+CANARY = "Y2FuYXJ5LW9mLXRoZS1taW5l"
+
+
+def config(name: str = "web", *, namespace: str = "", **data: str) -> Manifest:
+    place = {"namespace": namespace} if namespace else {}
+    metadata = {"name": name, **place}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def gadget(**spec: Any) -> Manifest:
+    return {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": spec}
+
+
+def row(desired: Manifest | None, live: Manifest | None, **facts: Any) -> Row:
+    key = key_of(desired or live)
+    wanted = Desired(key=key, api_version="v1", manifest=desired, digest=b"") if desired else None
+    there = Live(key=key, api_version="v1", uid="1", resource_version="1") if live else None
+    return Row(key=key, desired=wanted, live=there, **{"verdict": Verdict.OUT_OF_SYNC, **facts})
+
+
+def found(*manifests: Manifest) -> list[Found]:
+    return [Found(manifest=each, where=f"file, document {number}") for number, each in enumerate(manifests)]
+
+
+def of_files(desired: Manifest, *live: Manifest, namespace: str = "") -> list[dict[str, Any]]:
+    compared = differing_files(found(desired), found(*live), LENS, namespace=namespace)
+    assert compared.problems == ()
+    return [diff_report(each) for each in compared.objects]
+
+
+def fields(reports: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    words = ("path", "live", "desired", "manager", "rule")
+    return [tuple(each[word] for word in words) for report in reports for each in report["fields"]]
+
+
+# -- rows ---------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_created_updated_or_pruned_in_the_order_of_their_keys() -> None:
+    changed = Difference(path="/data/a", desired="1", live="2", manager="kubectl-edit", rule="changed")
+    rows = [
+        row(config("b"), config("b"), differences=(changed,)),
+        row(None, config("c")),
+        row(config("a", x="y"), None),
+        row(config("d"), config("d"), verdict=Verdict.SYNCED),
+        row(None, config("e"), taints=False),
+    ]
+    told = differing(rows, [], STAND_INS).objects
+    assert [(each.key.name, each.change) for each in told] == [
+        ("a", Change.CREATE),
+        ("b", Change.UPDATE),
+        ("c", Change.PRUNE),
+    ]
+    assert (told[0].desired, told[1].fields) == (config("a", x="y"), (changed,))
+
+
+def test_what_others_say_of_an_object_is_noted() -> None:
+    rows = [row(config(), config(), claimed_by=Mark("helm", "shop"), refusal="it is immutable")]
+    (told,) = differing(rows, [], STAND_INS).objects
+    assert told.note == f"it is managed by {Mark('helm', 'shop')}; the server refuses it: it is immutable"
+
+
+def test_what_cannot_be_compared_is_a_problem_and_no_difference() -> None:
+    unknown = row(config(), config(), verdict=Verdict.UNKNOWN, problem="no rights")
+    findings = [
+        Finding(kind=FindingKind.INVALID, subject="web.yaml", reason="no name", remedy="Give it one"),
+        Finding(kind=FindingKind.REPEATED, subject="web.yaml", reason="twice", remedy="Once"),
+    ]
+    told = differing([unknown], findings, STAND_INS)
+    problems = ("web.yaml: no name. Give it one.", "ConfigMap web: no rights")
+    assert told == Differing(objects=(), problems=problems)
+    assert str(NotCompared.of(problems)) == "diff: web.yaml: no name. Give it one (and 1 more)."
+
+
+def test_a_new_secret_is_shown_without_its_values() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": CANARY}}
+    (told,) = differing([row(secret, None)], [], STAND_INS).objects
+    assert CANARY not in repr(diff_report(told))
+    assert told.desired is not None
+    assert told.desired["data"]["k"].startswith("hidden:")
+
+
+# -- files --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_the_same_is_not_mentioned_whatever_the_server_added() -> None:
+    live = {**config(colour="blue", more="yes"), "status": {}}
+    live["metadata"] = {"name": "web", "namespace": "shop", "uid": "1", "resourceVersion": "7"}
+    assert of_files(config(colour="blue"), live) == []
+
+
+def test_the_schemas_of_built_in_kinds_are_known() -> None:
+    ports = [{"port": 80}]
+    desired = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"ports": ports}}
+    defaulted = [{"port": 80, "protocol": "TCP", "targetPort": 80}, {"port": 81, "protocol": "TCP"}]
+    live = {**desired, "spec": {"ports": defaulted, "clusterIP": "10.0.0.1", "type": "ClusterIP"}}
+    assert of_files(desired, live) == []
+
+
+def test_a_changed_field_is_told_with_its_owner() -> None:
+    live = config(colour="red", old="x")
+    owners = [("kubectl-edit", "Update", "f:colour"), ("trimtab", "Apply", "f:old")]
+    live["metadata"]["managedFields"] = [
+        {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": {"f:data": {field: {}}}}
+        for manager, operation, field in owners
+    ]
+    assert fields(of_files(config(colour="blue"), live)) == [
+        ("/data/colour", "red", "blue", "kubectl-edit", "changed"),
+        ("/data/old", "x", None, "trimtab", "given up"),
+    ]
+
+
+def test_maps_of_kinds_that_nobody_knows_merge_and_lists_do_not() -> None:
+    live = gadget(size={"x": 1, "defaulted": True}, colours=["red", "blue"])
+    assert of_files(gadget(size={"x": 1}, colours=["red", "blue"]), live) == []
+    assert fields(of_files(gadget(size={"x": 2}, colours=["red"]), live)) == [
+        ("/spec/colours", ["red", "blue"], ["red"], "", "changed"),
+        ("/spec/size/x", 1, 2, "", "changed"),
+    ]
+
+
+def test_a_namespace_that_is_not_declared_is_found_by_name_or_asked_for() -> None:
+    here, there = config(namespace="here", a="1"), config(namespace="there", a="2")
+    assert of_files(config(a="1"), here) == []
+    assert of_files(config(a="2"), here, there, namespace="there") == []
+    with pytest.raises(InvalidSpec, match=r"may be the one in any of here, there\. Say which with -n"):
+        of_files(config(a="1"), here, there)
+    (made,) = of_files(config(a="1"), here, namespace="elsewhere")
+    assert made["change"] == "create"
+
+
+def test_hooks_and_objects_that_are_only_live_are_left_out() -> None:
+    hook = config("hook")
+    hook["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
+    assert of_files(hook, config("other")) == []
+
+
+def test_secrets_in_files_are_compared_but_not_shown() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    same = of_files({**secret, "stringData": {"k": "canary-of-the-mine"}}, {**secret, "data": {"k": CANARY}})
+    assert same == []
+    other = of_files({**secret, "stringData": {"k": "canary-of-the-mint"}}, {**secret, "data": {"k": CANARY}})
+    assert [each[0] for each in fields(other)] == ["/data/k"]
+    assert "canary" not in repr(other)
+    assert CANARY not in repr(other)
+
+
+def test_another_version_is_said_to_be_one() -> None:
+    live = {**gadget(), "apiVersion": "example.com/v2"}
+    assert [each[4] for each in fields(of_files(gadget(), live))] == ["other version"]
+
+
+def test_the_report_names_the_object_part_by_part() -> None:
+    (told,) = of_files(config(a="1"))
+    assert told == {
+        "object": {"group": "", "kind": "ConfigMap", "namespace": "", "name": "web"},
+        "apiVersion": "v1",
+        "change": "create",
+        "fields": [],
+        "desired": config(a="1"),
+        "note": "",
+    }
+    assert ResourceKey(**told["object"]) == key_of(config())

@@ -1,0 +1,153 @@
+"""Causes between a commit and the cluster, from recorded operations and plans of many shapes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from trimtab.app.why.chain import Answer, answer_from
+from trimtab.app.why.facts import Facts, Said, Seen
+from trimtab.engine.health import Health, HealthStatus
+from trimtab.engine.live import Live
+from trimtab.engine.operations import (
+    Operation,
+    OperationPhase,
+    OperationState,
+    StepPhase,
+    StepResult,
+    StepStatus,
+    SyncPhase,
+)
+from trimtab.engine.rows import Desired, Row, Verdict
+from trimtab.engine.sync.steps import Expected, Prune, Refused, SyncPlan
+from trimtab.engine.units import Destination, SyncUnit, UnitStatus
+from trimtab.resources.keys import ResourceKey
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WEB = ResourceKey("apps", "Deployment", "shop", "web")
+POD = ResourceKey("", "Pod", "shop", "web-1")
+UNIT = SyncUnit(id="shop", source={}, destination=Destination(cluster="here", namespace="shop"))
+
+
+def result(**more: Any) -> StepResult:
+    return StepResult(**{"key": WEB, "sync_phase": SyncPhase.SYNC, "status": StepStatus.SYNC_FAILED, **more})
+
+
+def state(*results: StepResult, phase: OperationPhase = OperationPhase.FAILED, **more: Any) -> OperationState:
+    words = {"message": "it went wrong", "revision": "4f2c", **more}
+    return OperationState(operation=Operation(), started_at=NOON, phase=phase, results=results, **words)
+
+
+def row(verdict: Verdict = Verdict.OUT_OF_SYNC, **more: Any) -> Row:
+    live = Live(key=WEB, api_version="apps/v1", uid="u", resource_version="1")
+    desired = Desired(key=WEB, api_version="apps/v1", manifest={}, digest=b"")
+    return Row(**{"key": WEB, "desired": desired, "live": live, "verdict": verdict, **more})
+
+
+def plan(*steps: Prune, refused: tuple[Refused, ...] = ()) -> SyncPlan:
+    return SyncPlan(unit="shop", revision="4f2c", render="", steps=steps, digest="", refused=refused)
+
+
+def prune(**more: Any) -> Prune:
+    return Prune(
+        key=WEB, phase=SyncPhase.SYNC, wave=0, why="", api_version="apps/v1", expected=Expected(), **more
+    )
+
+
+def facts(known: OperationState | None = None, **more: Any) -> Facts:
+    unit = replace(UNIT, status=UnitStatus(operation_state=known))
+    words = {"about": "app shop", "now": NOON, "unit": unit, "is_synced": False, "rows": (row(),)}
+    return Facts(**{**words, **more})
+
+
+def told(answer: Answer) -> list[str]:
+    return [chain.cause for chain in answer.chains]
+
+
+BAD = StepPhase.FAILED
+DEGRADED = Seen(
+    key=WEB, uid="u", manifest={}, health=Health(HealthStatus.DEGRADED, "exceeded its progress deadline")
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "causes"),
+    [
+        (facts(state(result(phase=BAD, message="spec.selector: Required value"))), ["refused"]),
+        (facts(state(result(phase=BAD, message="exceeded quota: few, requested: pods=1"))), ["quota"]),
+        (
+            facts(state(result(phase=BAD, message="it was changed since the plan was made"))),
+            ["precondition-moved"],
+        ),
+        (facts(state(result(phase=BAD, hook=True, status=StepStatus.SYNCED))), ["hook-failed"]),
+        (facts(state(result(phase=BAD, hook=True, message="Required value"))), ["refused"]),
+        # It was written, and did not become healthy: what it is tells more than that the wave failed.
+        (
+            facts(state(result(phase=BAD, status=StepStatus.SYNCED)), family={WEB: DEGRADED}, rows=(row(),)),
+            ["unwell"],
+        ),
+        # Somebody has mended by hand what the sync could not write.
+        (
+            facts(state(result(phase=BAD)), rows=(row(Verdict.SYNCED),), is_synced=True),
+            [],
+        ),
+        (facts(state()), ["sync-failed"]),
+        (
+            facts(state(message="the plan that was agreed to is not what would be done now: 1, 2")),
+            ["precondition-moved"],
+        ),
+        (facts(rows=(row(problem="jq: it does not compile"),)), ["refused"]),
+        (facts(plan=plan(refused=(Refused(key=WEB, reason="the namespace is being deleted"),))), ["refused"]),
+        (facts(plan=plan(prune()), rows=()), ["not-pruned"]),
+        (facts(plan=plan(prune(skip="ignored (no prune)")), rows=()), ["not-pruned"]),
+        (facts(plan=plan(prune(hold="everything in it goes with it")), rows=()), ["prune-held"]),
+        (facts(), ["not-synced"]),
+    ],
+)
+def test_each_record_tells_its_cause(known: Facts, causes: list[str]) -> None:
+    assert told(answer_from(known)) == causes
+
+
+def test_a_sync_that_was_asked_for_and_not_begun_is_not_forgotten() -> None:
+    asked = replace(UNIT, operation=Operation(asked_by="ann"))
+    assert told(answer_from(facts(unit=asked))) == ["interrupted"]
+    assert told(answer_from(facts(unit=asked, holder="ann@here"))) == ["wave-waits"]
+
+
+def test_what_is_not_well_is_never_called_well() -> None:
+    answer = answer_from(facts(rows=(), standing="is Unknown and Healthy at 4f2c"))
+    assert (told(answer), answer.sentence) == (["unexplained"], "App shop is Unknown and Healthy at 4f2c.")
+    degraded = facts(rows=(), is_synced=True, health=Health(HealthStatus.DEGRADED, "sad"))
+    assert told(answer_from(degraded)) == ["unexplained"]
+    assert answer_from(facts(rows=(), is_synced=True)).well
+
+
+def test_what_is_tried_again_says_so_with_the_time() -> None:
+    waiting = state(
+        result(phase=BAD, message="exceeded quota: few, requested: pods=1"),
+        phase=OperationPhase.RUNNING,
+        message="no room. Attempt 2 starts at 12:00:05 UTC.",
+        retry_at=NOON,
+    )
+    answer = answer_from(facts(waiting, holder="runner-1"))
+    assert told(answer) == ["quota"]
+    operation = answer.chains[0].links[1]
+    assert operation.what == "failed, and is tried again: no room. Attempt 2 starts at 12:00:05 UTC."
+    assert operation.evidence == "runner-1 carries it on"
+
+
+def test_a_pod_that_cannot_be_started_is_explained_by_its_newest_event() -> None:
+    pending = Seen(key=POD, uid="p", manifest={"status": {"phase": "Pending"}}, parent=WEB)
+    events = tuple(
+        Said(uid="p", reason="FailedMount", message=words, is_warning=True, last=NOON.replace(minute=minute))
+        for minute, words in ((5, 'secret "token" not found'), (1, "timed out"))
+    )
+    answer = answer_from(facts(rows=(), family={WEB: DEGRADED, POD: pending}, events=events))
+    assert told(answer) == ["cannot-start"]
+    assert answer.chains[0].links[-1].evidence == 'FailedMount: secret "token" not found'
+    running = replace(pending, manifest={"status": {"phase": "Running"}})
+    later = answer_from(facts(rows=(), family={WEB: DEGRADED, POD: running}, events=events))
+    assert told(later) == ["unwell"]

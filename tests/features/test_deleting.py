@@ -1,0 +1,35 @@
+"""An app goes: its objects first, then its record; and whoever is killed on the way is succeeded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.features.conftest import Person
+from tests.features.test_sync import SETTINGS, shop
+
+KEPT = SETTINGS.replace(
+    "{name: settings}", "{name: kept, annotations: {trimtab.dev/sync-options: Delete=false}}"
+)
+HELD = '{"metadata": {"finalizers": ["example.com/backup"]}}'
+FREE = '{"metadata": {"finalizers": null}}'
+
+
+def test_an_app_is_deleted_by_the_next_when_somebody_was_killed_at_it(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS, kept=KEPT)
+    assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    person.kubectl("patch", "configmap", "settings", "--type=merge", "-p", HELD)
+    with person.begun("delete", "shop") as process:
+        assert process.stderr is not None
+        told = next(line for line in process.stderr if line.startswith("waiting until it is gone"))
+        process.kill()
+    assert "settings is held by example.com/backup" in told
+
+    # The lease of the dead runs out by itself; nobody has to wait for that here.
+    person.kubectl("delete", "leases", "--all", "--namespace", f"{person.namespace}-records")
+    person.kubectl("patch", "configmap", "settings", "--type=merge", "-p", FREE)
+    gone = person.trimtab("delete", "shop")
+    assert gone.code == 0, gone.err
+    assert gone.out.splitlines()[-1] == "shop is deleted"
+    configmaps = person.kubectl("get", "configmaps", "-o", "name")
+    assert ("configmap/settings" in configmaps, "configmap/kept" in configmaps) == (False, True)
+    assert person.trimtab("delete", "shop").code == 3

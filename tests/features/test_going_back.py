@@ -1,0 +1,50 @@
+"""Going back to what ran before, and ending what is under way, from any machine and without Git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.features.conftest import Person
+from tests.features.test_sync import MIGRATION, SETTINGS, shop
+
+
+def test_an_app_goes_back_after_its_files_are_gone_and_stays_there(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS)
+    asked = (str(folder), "-n", person.namespace, "--create-namespace", "--prune")
+    assert person.trimtab("sync", *asked).code == 0
+    shop(folder, settings=SETTINGS.replace("blue", "red"), more=SETTINGS.replace("settings", "more"))
+    assert person.trimtab("sync", *asked).code == 0
+
+    # Somebody else, elsewhere: no folder, no cache of what was rendered.
+    folder.rename(tmp_path / "gone")
+    elsewhere = {"HOME": str(tmp_path / "elsewhere"), "USER": "bob"}
+    back = person.trimtab("rollback", "shop", "--prune", "--reason", "red hurts", **elsewhere)
+    assert back.code == 0, back.err
+    assert "shop is Synced and Healthy, pinned to entry 1 of its history" in back.out
+    assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "blue"
+    assert "configmap/more" not in person.kubectl("get", "configmaps", "-o", "name")
+
+    refused = person.trimtab("sync", "shop")
+    assert refused.code == 2
+    assert "by bob@" in refused.err
+    assert "red hurts. Let it go on with: trimtab resume shop" in refused.err
+    assert person.trimtab("rollback", "shop", "7").code == 3
+
+
+@pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_a_sync_that_waits_is_ended_by_somebody_else(person: Person, tmp_path: Path) -> None:
+    gate = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+    folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate)
+    with person.begun("sync", str(folder), "-n", person.namespace, "--create-namespace") as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if line.startswith("waiting"))
+        ended = person.trimtab("terminate", "shop", USER="bob")
+        told = process.stderr.read()
+        assert process.wait() == 2
+    assert (ended.code, ended.out.split(":")[:2]) == (0, ["shop", " Failed"])
+    assert "ann@" in ended.err
+    assert "the operation was terminated" in told
+    assert "job.batch/migrate" not in person.kubectl("get", "jobs", "-o", "name")
+    assert "no operation is under way" in person.trimtab("terminate", "shop").err

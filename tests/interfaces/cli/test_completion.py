@@ -1,0 +1,67 @@
+"""Shells complete verbs, options and, when the cluster answers at once, the names of apps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trimtab.interfaces.cli.completing import within
+from trimtab.interfaces.cli.verbs import trimtab
+
+BIN = Path(sys.executable).parent
+#: asks the function that the script defines what bash itself would ask
+ASK = """
+source <(trimtab completion bash)
+complete -p trimtab
+compopt() { echo "compopt $1 $2"; }
+ask() {
+  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+  _trimtab_completion trimtab
+  echo "${COMPREPLY[*]}"
+}
+ask trimtab his
+ask trimtab history --cont
+ask trimtab wait -o x --for s
+ask trimtab status ""
+ask trimtab sync ""
+"""
+
+
+def test_bash_completes_and_is_silent_where_there_is_no_cluster(tmp_path: Path) -> None:
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    command = ["bash", "--norc", "-c", ASK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr == ""
+    defined, *answers = done.stdout.splitlines()
+    assert defined.endswith("-F _trimtab_completion trimtab")
+    assert answers == ["history", "--context", "synced suspended", "", "compopt -o dirnames", ""]
+
+
+@pytest.mark.parametrize(("shell", "word"), [("zsh", "compdef"), ("fish", "complete"), ("bash", "compopt")])
+def test_every_shell_has_a_script(shell: str, word: str) -> None:
+    done = CliRunner().invoke(trimtab, ["completion", shell], obj={})
+    assert (done.exit_code, word in done.output, "_TRIMTAB_COMPLETE" in done.output) == (0, True, True)
+
+
+def test_nobody_waits_for_a_cluster_that_does_not_answer() -> None:
+    never = threading.Event()
+
+    def ask() -> list[str]:
+        never.wait()
+        return ["late"]
+
+    assert within(0.01, ask) == []
+    never.set()
+
+
+def test_what_goes_wrong_is_nobodys_business() -> None:
+    def ask() -> list[str]:
+        raise SystemExit(3)
+
+    assert within(10, ask) == []
+    assert within(10, lambda: ["shop"]) == ["shop"]
