@@ -220,6 +220,8 @@ def test_of_an_app_whose_record_is_damaged(place: Place, kubectl_in: Callable[..
     for words in RECORDED.values():
         assert_clear(place.call(words), 2, f"{place.records}/web: it was sealed with a key", "Restore")
     kubectl_in("get", "-n", place.namespace, "configmap", "settings")  # nothing was deleted
+    listed = place.call(("status",))
+    assert (listed.code, f"Left out: unit {place.records}/web: it was sealed" in listed.err) == (0, True)
 
 
 def test_of_an_app_whose_installation_is_gone(place: Place, kubectl_in: Callable[..., str]) -> None:

@@ -63,6 +63,10 @@ class _Known(Struct, frozen=True, kw_only=True):
     chunks: tuple[str, ...]
 
 
+def _ignore(_error: SealBroken) -> None:
+    """Whoever follows is told in another way."""
+
+
 class RecordStore:
     """Units in the Secrets of one namespace."""
 
@@ -89,15 +93,15 @@ class RecordStore:
         self._known: dict[str, _Known] = {}
         self._followers: list[Callable[[UnitNews], None]] = []
 
-    async def list(self) -> tuple[SyncUnit, ...]:
-        """Every unit that can be read, in the order of their ids."""
+    async def list(self, unreadable: Callable[[SealBroken], None] = _ignore) -> tuple[SyncUnit, ...]:
+        """Every unit that can be read, in the order of their ids; what cannot be is told to `unreadable`."""
         units: list[SyncUnit] = []
         async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 try:
                     units.append((await self._opened(head)).unit)
-                except SealBroken:
-                    continue
+                except SealBroken as error:
+                    unreadable(error)
         return tuple(sorted(units, key=lambda unit: unit.id))
 
     async def get(self, unit_id: str) -> SyncUnit:
