@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
-from bench import apps, sources
+from bench import apps, polling, sources
 from testbed.fixtures import Parts
 
 
@@ -35,6 +36,12 @@ def test_both_sides_render_and_the_page_is_written(parts: Parts, tmp_path: Path)
     ours, by_hand = place.ours(), place.by_hand()
     assert ours.later.concerned == ("kustomize-0004",)
     rows = sources.rows_of([by_hand], [ours], judged=False)
-    text = sources.text_of(rows, sources.later_text([ours], 6), sources.SIZES["tiny"], 0.0, parts)
+    listings = asyncio.run(polling.listings_per_interval(tmp_path, tmp_path / "mirror", place.commits))
+    assert listings == 1.0
+    figures = sources.figures_of([ours], 6, listings)
+    table = sources.figures_table(figures, judged=True)
+    text = sources.text_of(rows, table, sources.SIZES["tiny"], 0.0, parts)
     assert re.search(r"first render of all: seconds \| [0-9.]+ \| [0-9.]+", text)
     assert "no-op pass: ms per app" in text
+    assert "| 100 consumers of one repository: ls-remotes per interval | 1.00 to 1.00 | ≤ 1 | yes |" in text
+    assert 0 < ours.programs < ours.first.cpu_seconds

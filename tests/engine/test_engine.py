@@ -200,16 +200,47 @@ async def test_somebody_who_asks_first_goes_first(stage: Stage) -> None:
     await stage.add("web", config_map("a"), policy=AUTOMATED)
     usual = stage.store.set_operation
 
-    async def set_operation(unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         if operation is not None and operation.automated:
             await usual(unit_id, Operation(asked_by="ada"))
-        return await usual(unit_id, operation)
+        return await usual(unit_id, operation, status=status)
 
     stage.store.set_operation = set_operation  # type: ignore[method-assign]  # the seam is the store itself
     async with running(stage.engine) as engine:
         await engine.refresh("web")
         await synced(stage, "web")
     assert [entry.asked_by for entry in engine.unit("web").status.history] == ["ada"]
+
+
+class Written(MemoryStore):
+    """A store that says what it was made to write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[str] = []
+
+    async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
+        self.writes.append("how it stands")
+        return await super().set_status(unit_id, status)
+
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
+        self.writes.append("what is asked" if operation else "that it is done")
+        return await super().set_operation(unit_id, operation, status=status)
+
+
+async def test_a_sync_is_stored_when_it_is_asked_for_before_its_first_write_and_at_its_end() -> None:
+    store = Written()
+    stage = Stage(MemoryCluster(), "default", store=store)
+    await stage.add("web", config_map("a"), config_map("b"))
+    async with running(stage.engine) as engine:
+        await engine.refresh("web")
+        store.writes.clear()
+        await engine.sync("web")
+        assert store.writes == ["what is asked", "how it stands", "that it is done"]
 
 
 # -- what is never done ----------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from prometheus_client import generate_latest
 from tests.engine.test_events import ENDED, FAILED, LOST, REFRESHED, STEP
 from trimtab.engine.events import Event, OperationStarted, SyncLeft, UnitForgotten
 from trimtab.engine.health import Health, HealthStatus
-from trimtab.engine.metrics import FIGURES, OTHERS, ClusterFigures, Metrics, QueueFigures, UnitLabels
+from trimtab.engine.metrics import FIGURES, OTHERS, Metrics
 from trimtab.engine.operations import Operation
+from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import (
     Automated,

@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from tests.engine.cache.troubled import Troubled, refusal
 from tests.engine.stage import Json, Stage, config_map, deployment, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
@@ -19,13 +20,14 @@ from trimtab.apiserver.behaviours.timing import AT_ONCE
 from trimtab.engine import FileStore, Keyring, RecordStore
 from trimtab.engine.cache.records import judged_by
 from trimtab.engine.clusters import opened
-from trimtab.engine.events import ClusterReady, OperationWaits, UnitUnreadable
+from trimtab.engine.events import ClusterReady, OperationEnded, OperationWaits, UnitUnreadable
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, Rehearsal, RetryLimits
+from trimtab.engine.rows import Verdict
 from trimtab.engine.sync.apply import Performer, WriteSettings
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.engine.sync.steps import Apply, WriteMode
-from trimtab.engine.units import Policy
+from trimtab.engine.units import Automated, Policy, SyncUnit
 from trimtab.kube.cluster import Cluster
 from trimtab.tasks import SystemClock
 
@@ -74,6 +76,51 @@ async def test_a_hook_does_not_clear_its_name_of_what_is_not_ours(stage: Stage) 
         found = await stage.get("ConfigMap", name)
         assert found is not None
         assert found["data"] == PRECIOUS
+
+
+async def test_a_hook_of_a_kind_that_is_not_watched_does_not_clear_its_name_of_what_is_not_ours() -> None:
+    troubled = Troubled()
+    troubled.refusing["ConfigMap"] = refusal(403)  # the right to list is missing, the one to read is not
+    stage = Stage(troubled, "default")
+    await stage.create(precious("migrate"))
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    hook = config_map("migrate", hook="PreSync")
+    await stage.add("shop", account, hook, policy=Policy(retry=RetryLimits()))
+    async with behaviours_of(troubled.inner, timing=AT_ONCE), running(stage.engine) as engine:
+        state = await engine.sync("shop")
+        assert (state.phase, told(state)) == (OperationPhase.FAILED, {"migrate": "SyncFailed"})
+        assert "managed by nobody we know" in state.message
+        left = await stage.get("ConfigMap", "migrate")
+        assert left is not None
+        assert left["data"] == PRECIOUS
+        await stage.delete("ConfigMap", "migrate")
+        for _ in ("first", "in the place of the first"):
+            assert (await engine.sync("shop")).phase is OperationPhase.SUCCEEDED
+
+
+async def test_a_pruned_object_that_somebody_holds_is_waited_for_and_said_not_pruned_again_and_again(
+    stage: Stage,
+) -> None:
+    policy = Policy(automated=Automated(prune=True, self_heal=True))
+    await stage.add("shop", *map(config_map, "ab"), policy=policy)
+    async with running(stage.engine) as engine:
+        await stage.until(lambda: len(stage.events(OperationEnded)) == 1, "it was synced")
+        await stage.patch("ConfigMap", "b", {"metadata": {"finalizers": ["example.org/hold"]}})
+        stage.sources.declare("shop", config_map("a"))
+        engine.request_refresh("shop")
+        words = "ConfigMap default/b is being deleted and waits for example.org/hold"
+        await stage.until(lambda: words in complaints(engine.unit("shop")), "it says what it waits for")
+        for _ in range(3):
+            await engine.refresh("shop")
+        ends = len(stage.events(OperationEnded))
+        assert (ends, engine.unit("shop").operation) == (2, None)
+        await stage.patch("ConfigMap", "b", {"metadata": {"finalizers": None}})
+        await stage.until(lambda: engine.unit("shop").status.verdict is Verdict.SYNCED, "it is gone")
+        assert (len(stage.events(OperationEnded)), complaints(engine.unit("shop"))) == (2, [])
+
+
+def complaints(unit: SyncUnit) -> list[str]:
+    return [each.message for each in unit.status.conditions]
 
 
 async def test_leaving_an_object_out_of_a_sync_or_mistyping_its_hook_is_no_reason_to_prune_it(

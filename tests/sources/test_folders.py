@@ -115,6 +115,25 @@ def test_a_file_that_changes_meanwhile_is_not_mixed_in(tmp_path: Path) -> None:
     assert FolderTree(tmp_path).read("file") == b"new"
 
 
+def test_what_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    for folder in (outside, inside / "folder"):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text(f"of {folder.name}")
+    tree = FolderTree(inside)
+    assert tree.entry("folder/file")
+    (inside / "folder" / "file").unlink()
+    (inside / "folder" / "file").symlink_to(outside / "file")
+    with pytest.raises(TrimtabError):
+        tree.read("folder/file")
+    (inside / "folder" / "file").unlink()
+    (inside / "folder").rmdir()
+    (inside / "folder").symlink_to(outside)
+    with pytest.raises(TrimtabError):
+        tree.read("folder/file")
+    assert FolderTree(inside).entry("folder/file") is None
+
+
 def test_a_folder_that_is_none_is_missing(tmp_path: Path) -> None:
     with pytest.raises(Missing):
         FolderTree(tmp_path / "nowhere").entries("")

@@ -98,6 +98,11 @@ LINKS = {
     "parents": {"L": "-> ../../outside/secret.yaml"},
     "chained": {"L": "-> step/two", "app/step": "-> ../..", "two": "-> outside/secret.yaml"},
     "through a folder": {"L": "-> door/secret.yaml", "app/door": "-> ../../outside"},
+    "of another case": {
+        "L": "-> DOOR/secret.yaml",
+        "app/DOOR": "-> ../../outside",
+        "app/door/secret.yaml": "harmless: true\n",
+    },
     "to proc": {"L": "-> /proc/self/environ"},
     "round": {"L": "-> again", "app/again": "-> cm.yaml"},
 }

@@ -36,6 +36,7 @@ def test_the_door_offers_exactly_these_names() -> None:
         "plain_group",
         "retrying",
         "run_together",
+        "see_through",
         "time_limit",
     ]
     assert all(hasattr(tasks, name) for name in tasks.__all__)

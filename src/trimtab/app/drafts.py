@@ -105,10 +105,14 @@ class DraftStore:
         drafted = with_status(await self.get(unit_id), status)
         return self._heard(await self._store.set_status(unit_id, status) if self._store else drafted)
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of the unit, or record that it is done."""
-        drafted = with_operation(await self.get(unit_id), operation)
-        return self._heard(await self._store.set_operation(unit_id, operation) if self._store else drafted)
+        drafted = with_operation(await self.get(unit_id), operation, status)
+        if self._store is None:
+            return self._heard(drafted)
+        return self._heard(await self._store.set_operation(unit_id, operation, status=status))
 
     async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
         """Change a unit's pause, pin or operation by what they are now."""

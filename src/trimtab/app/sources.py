@@ -8,15 +8,22 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
-from trimtab.settings import Settings
-from trimtab.sources import FolderOrigin, Renderer, Repositories, Request, RevisionOrigin
+from trimtab.settings import RepositoriesSettings, Settings
+from trimtab.sources import (
+    CredentialFile,
+    FolderOrigin,
+    Renderer,
+    Repositories,
+    Request,
+    RevisionOrigin,
+)
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
+from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
@@ -68,20 +75,38 @@ async def open_manifests(
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         Repositories(settings.repositories, path=path) as repositories,
     ):
-        yield SourceManifests(renderer, repositories, capabilities)
+        yield SourceManifests(renderer, repositories, Wishes(settings.repositories), capabilities)
 
 
-def wanted_of(source: AppSource) -> Wanted:
-    """What of its repository a source wants."""
-    return Wanted(url=source.repo_url, target=source.target_revision)
+class Wishes:
+    """What sources want of repositories, by the rights of whoever runs us."""
+
+    def __init__(self, settings: RepositoriesSettings) -> None:
+        self._file = CredentialFile(settings)
+        self._lfs = settings.lfs
+
+    def credentials(self) -> tuple[Belonging, ...]:
+        """The credentials as their file holds them now."""
+        return self._file.belongings()
+
+    def of(self, url: str, target: str) -> Wanted:
+        """The wish for a revision of a repository."""
+        return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
 
 
 class SourceManifests:
     """Makes manifests of folders and repositories."""
 
-    def __init__(self, renderer: Renderer, repositories: Repositories, capabilities: Capabilities) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        repositories: Repositories,
+        wishes: Wishes,
+        capabilities: Capabilities,
+    ) -> None:
         self._renderer = renderer
         self._repositories = repositories
+        self._wishes = wishes
         self._capabilities = capabilities
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
@@ -96,6 +121,7 @@ class SourceManifests:
                 spec=source.spec,
                 tree=tree,
                 capabilities=await self._capabilities_for(unit),
+                credentials=self._wishes.credentials(),
             )
         )
         self._note(unit.id, tree, rendered)
@@ -120,8 +146,8 @@ class SourceManifests:
 
     async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
-        wanted = wanted_of(source)
-        return await self._repositories.fetch(replace(wanted, target=revision or wanted.target))
+        wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
+        return await self._repositories.fetch(wanted)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""

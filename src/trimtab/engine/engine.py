@@ -18,7 +18,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, TypeVar, assert_never
+from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
 from msgspec import Struct
 
@@ -49,8 +49,8 @@ from trimtab.engine.events import (
 )
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.metrics import ClusterFigures, Metrics, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
@@ -93,6 +93,9 @@ from trimtab.tasks import (
     plain_group,
 )
 
+if TYPE_CHECKING:
+    from trimtab.engine.metrics import Metrics
+
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 #: turns are what keeps tenants apart; how fast one may go is limited by its share of them
@@ -115,6 +118,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     #: the digest of what it was compared with
     rendered: str
     plan: SyncPlan
+    #: its live objects and all that they own, parents first
+    tree: tuple[Branch, ...]
 
 
 class Engine:
@@ -203,7 +208,11 @@ class Engine:
     # -- running -----------------------------------------------------------------------------------------
 
     async def run(self, status_processors: int = 20, operation_processors: int = 10) -> None:
-        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine."""
+        """Keep units as they should be, until cancelled; whoever wants to go on then makes a new engine.
+
+        Once it has ended nothing that it began is under way any more, unless the server owes an answer for
+        longer than a few seconds.
+        """
         if self._pools is not None:
             raise RuntimeError("an engine runs once: recovery is a new one's normal start")
         self._pools = (
@@ -211,9 +220,14 @@ class Engine:
             self._pool(self._operator.run, operation_processors),
         )
         looks, operations = self._pools
-        async with WorkerProcesses(PoolPolicy(size=1)) as workers, plain_group() as group:
+        # Clusters are left last: operations that end wait for the answers to their writes.
+        async with (
+            WorkerProcesses(PoolPolicy(size=1)) as workers,
+            plain_group() as rooms,
+            plain_group() as group,
+        ):
             self._jq = JqPaths(workers)
-            self._rooms.begin(group)
+            self._rooms.begin(rooms)
             self._operator.begin(group)
             group.create_task(looks.work())
             group.create_task(operations.work())
@@ -371,8 +385,15 @@ class Engine:
         """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
-        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+        desk = self._desk(unit)
+        sight, plan = await self._syncer.plan(unit, desk, state)
+        return Preview(
+            rows=sight.rows,
+            findings=sight.findings,
+            rendered=sight.rendered,
+            plan=plan,
+            tree=desk.cache.tree(row.key for row in sight.rows),
+        )
 
     def tree(self, unit_id: str) -> tuple[Branch, ...]:
         """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
@@ -408,6 +429,8 @@ class Engine:
         self, *, labels_of: Callable[[SyncUnit], UnitLabels] = labels_by_tenant, most_units: int = 10_000
     ) -> Metrics:
         """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
+        from trimtab.engine.metrics import Metrics  # a library that only scrapes need
+
         readings = _Readings(self._ledger, self._rooms, lambda: self._pools or ())
         made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:

@@ -7,8 +7,8 @@ and a unit that goes takes its series along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -30,6 +30,7 @@ from trimtab.engine.events import (
     UnitRefreshed,
     UnitUnreadable,
 )
+from trimtab.engine.readings import Readings, UnitLabels, labels_by_tenant
 from trimtab.engine.units import SyncUnit
 
 #: stands for all units beyond the limit
@@ -97,53 +98,6 @@ FIGURES: Final = (
     SYNCS, SYNC_SECONDS, RECONCILES, STEPS, FAILURES, DECISIONS, LOSSES, APP_INFO, APP_CONDITION, UNITS,
     CLUSTER_INFO, CONNECTION, OBJECTS, KINDS, CACHE_AGE, DEPTH, RUNNING, HELD,
 )  # fmt: skip
-
-
-class UnitLabels(Struct, frozen=True):
-    """What a unit is called in metrics."""
-
-    namespace: str
-    name: str
-    project: str = ""
-
-
-class ClusterFigures(Struct, frozen=True, kw_only=True):
-    """One cluster as a scrape shows it."""
-
-    name: str
-    version: str
-    connected: bool
-    objects: int
-    kinds: int
-    #: seconds since it was last read whole; -1 if it never was
-    age: float
-
-
-class QueueFigures(Struct, frozen=True, kw_only=True):
-    """One pool of processors as a scrape shows it."""
-
-    name: str
-    waiting: int
-    running: int
-    held: int
-
-
-class Readings(Protocol):
-    """What is read when somebody scrapes."""
-
-    def units(self) -> Iterable[SyncUnit]:
-        """Every unit."""
-
-    def clusters(self) -> Iterable[ClusterFigures]:
-        """Every cluster in use."""
-
-    def queues(self) -> Iterable[QueueFigures]:
-        """The pools of processors."""
-
-
-def labels_by_tenant(unit: SyncUnit) -> UnitLabels:
-    """The unit under its tenant, without a project."""
-    return UnitLabels(unit.tenant, unit.id)
 
 
 class Metrics(Collector):

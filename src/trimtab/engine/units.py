@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -30,6 +31,12 @@ from trimtab.resources.manifests import Found, Manifest
 
 _ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 LONGEST_ID = 180
+
+
+@lru_cache(maxsize=65536)
+def _is_id(text: str) -> bool:
+    """Whether units may be called so; units are copied far more often than they are made."""
+    return len(text) <= LONGEST_ID and bool(_ID.fullmatch(text)) and "//" not in text and ".." not in text
 
 
 class UnitMissing(Missing):
@@ -104,6 +111,8 @@ class ConditionType(enum.Enum):
     REPEATED = "RepeatedResourceWarning"
     EXCLUDED = "ExcludedResourceWarning"
     ORPHANED = "OrphanedResourceWarning"
+    DELETING = "PendingDeletionWarning"
+    OPTIONS = "UnknownSyncOptionWarning"
 
 
 class Condition(Struct, frozen=True, kw_only=True, gc=False):
@@ -124,6 +133,8 @@ class ResourceSummary(Struct, frozen=True, kw_only=True, gc=False, rename="camel
     health: Health | None = None
     #: it is there and Git no longer asks for it
     prune: bool = False
+    #: the server has been told to delete it, and it is still there
+    deleting: bool = False
     problem: str = ""
 
 
@@ -223,7 +234,7 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
         return "; ".join(str(each) for each in (self.paused, self.pinned) if each is not None)
 
     def __post_init__(self) -> None:
-        if len(self.id) > LONGEST_ID or not _ID.fullmatch(self.id) or "//" in self.id or ".." in self.id:
+        if not _is_id(self.id):
             raise InvalidSpec(
                 f"unit {self.id[:LONGEST_ID]!r}",
                 f"an id has up to {LONGEST_ID} letters, digits, dots, dashes and single slashes",
@@ -278,9 +289,12 @@ class SyncUnitStore(Protocol):
     async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
         """Record how a unit stands."""
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, which forgets the last operation's state; None when it is done.
 
+        With a status, how the unit stands is recorded in the same writing.
         `OperationUnderWay` while another one is there.
         """
 

@@ -10,11 +10,27 @@ Doers come from here; values and pure functions from their own modules: `cluster
 options), `objects`, `discovery`, `failures`.
 """
 
-from trimtab.kube.auth import Access, Impersonation, from_kubeconfig, from_tenant_kubeconfig, in_cluster
-from trimtab.kube.cluster import Cluster
-from trimtab.kube.http import HttpCluster, connect
-from trimtab.kube.leases import Lease
-from trimtab.kube.watch import follow
+from typing import TYPE_CHECKING
+
+from trimtab.doors import opened_when_asked
+
+if TYPE_CHECKING:
+    from trimtab.kube.auth import Access, Impersonation, from_kubeconfig, from_tenant_kubeconfig, in_cluster
+    from trimtab.kube.cluster import Cluster
+    from trimtab.kube.http import HttpCluster, connect
+    from trimtab.kube.leases import Lease
+    from trimtab.kube.watch import follow
+else:
+    __getattr__ = opened_when_asked(
+        __name__,
+        {
+            "auth": ("Access", "Impersonation", "from_kubeconfig", "from_tenant_kubeconfig", "in_cluster"),
+            "cluster": ("Cluster",),
+            "http": ("HttpCluster", "connect"),
+            "leases": ("Lease",),
+            "watch": ("follow",),
+        },
+    )
 
 __all__ = [
     "Access",

@@ -148,8 +148,9 @@ def carry_out(control: int, order_file: int, report_file: int) -> None:
     if child == 0:
         descend(order, report, enclosed=enclosed)
     peak = supervise(order, report, child, control, enclosed=enclosed)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    report.say("used", used.ru_utime + used.ru_stime, max(peak, used.ru_maxrss * 1024))
+    used, own = (resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
+    seconds = used.ru_utime + used.ru_stime + own.ru_utime + own.ru_stime
+    report.say("used", seconds, max(peak, used.ru_maxrss * 1024))
     os._exit(0)
 
 

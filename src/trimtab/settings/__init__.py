@@ -138,6 +138,8 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     largest_fetch: Size = 2 << 30
     #: bytes that one mirror may take; a repository that needs more is refused
     largest_mirror: Size = 8 << 30
+    #: fetch files that a repository keeps in Git LFS; those above 32 MiB stay where they are
+    lfs: bool = True
     #: bytes of memory that git may use while it fetches
     memory: Size = 2 << 30
     #: keep a revision that nobody uses any more for this long
@@ -149,6 +151,9 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     allow_hosts: tuple[str, ...] = ()
     #: networks that may not be reached, such as the services of the cluster we run in
     refuse_networks: tuple[str, ...] = ()
+    #: file of credentials for private repositories, one entry for each address; see docs/repositories.md.
+    #: Where it is by default it may be absent
+    credentials_file: str = "~/.config/trimtab/credentials.toml"
     #: let credentials say that any certificate and any host key will do
     allow_insecure: bool = False
     #: file of certificates, in PEM, that vouch for HTTPS servers; the machine's own unless set

@@ -6,14 +6,34 @@
 Doers come from here; values and pure functions from their own modules.
 """
 
-from trimtab.sources.folders import FolderTree
-from trimtab.sources.rendering.origins import FolderOrigin, RevisionOrigin
-from trimtab.sources.rendering.render import Renderer, Request
-from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
-from trimtab.sources.repositories.lookout import Repositories
-from trimtab.sources.repositories.reaching import Gate
+from typing import TYPE_CHECKING
+
+from trimtab.doors import opened_when_asked
+
+if TYPE_CHECKING:
+    from trimtab.sources.folders import FolderTree
+    from trimtab.sources.rendering.origins import FolderOrigin, RevisionOrigin
+    from trimtab.sources.rendering.render import Renderer, Request
+    from trimtab.sources.repositories.credentialfile import CredentialFile
+    from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
+    from trimtab.sources.repositories.lookout import Repositories
+    from trimtab.sources.repositories.reaching import Gate
+else:
+    __getattr__ = opened_when_asked(
+        __name__,
+        {
+            "folders": ("FolderTree",),
+            "rendering.origins": ("FolderOrigin", "RevisionOrigin"),
+            "rendering.render": ("Renderer", "Request"),
+            "repositories.credentialfile": ("CredentialFile",),
+            "repositories.gittree": ("GitTree", "MountedTree", "tree_of"),
+            "repositories.lookout": ("Repositories",),
+            "repositories.reaching": ("Gate",),
+        },
+    )
 
 __all__ = [
+    "CredentialFile",
     "FolderOrigin",
     "FolderTree",
     "Gate",

@@ -4,6 +4,7 @@ from trimtab.tasks.backoff import Backoff, Decision, GiveUp, RetryPolicy, Wait, 
 from trimtab.tasks.chance import Chance
 from trimtab.tasks.clock import Clock, ManualClock, SystemClock
 from trimtab.tasks.deadlines import DeadlinePassed, time_limit
+from trimtab.tasks.finishing import see_through
 from trimtab.tasks.intervals import every
 from trimtab.tasks.keyed import KeyedWork, KeyedWorkers, WorkSnapshot
 from trimtab.tasks.outcomes import Rate, WorkPolicy
@@ -51,5 +52,6 @@ __all__ = [
     "plain_group",
     "retrying",
     "run_together",
+    "see_through",
     "time_limit",
 ]

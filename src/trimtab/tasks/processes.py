@@ -37,6 +37,7 @@ from trimtab.tasks.wire import (
     Raised,
     Tag,
     error_of,
+    framed,
     header,
     read_header,
 )
@@ -303,8 +304,7 @@ class _Worker:
     async def call(self, name: str, payload: bytes) -> bytes | Raised:
         """Have it run the function; ConnectionError and its like become WorkerCrashed."""
         try:
-            await self._send(Tag.FUNCTION, name.encode())
-            await self._send(Tag.PAYLOAD, payload)
+            await self._send(framed(Tag.FUNCTION, name.encode()), payload)
             tag, body = await self._receive(name)
         except (ConnectionError, asyncio.IncompleteReadError) as gone:
             raise await self._crash(name) from gone
@@ -323,14 +323,18 @@ class _Worker:
         """Wait until it has ended; its exit status."""
         return await self._process.wait()
 
-    async def _send(self, tag: Tag, body: bytes) -> None:
-        """Send in pieces, with a look at the rest of the event loop after each."""
-        self._writer.write(header(tag, len(body)))
-        view = memoryview(body)
-        for start in range(0, len(body), CHUNK):
+    async def _send(self, function: bytes, payload: bytes) -> None:
+        """Send in pieces, with a look at the rest of the event loop after each.
+
+        All that is small goes at once: a worker that is woken by a name alone only goes to sleep again.
+        """
+        view = memoryview(payload)
+        self._writer.write(function + header(Tag.PAYLOAD, len(payload)) + view[:CHUNK])
+        for start in range(CHUNK, len(payload), CHUNK):
             self._writer.write(view[start : start + CHUNK])
             await self._writer.drain()
             await asyncio.sleep(0)
+        await self._writer.drain()
 
     async def _receive(self, name: str) -> tuple[Tag, bytes]:
         tag, length = read_header(await self._reader.readexactly(HEADER_SIZE))

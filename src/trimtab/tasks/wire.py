@@ -67,6 +67,11 @@ def header(tag: Tag, length: int) -> bytes:
     return _HEADER.pack(tag, length)
 
 
+def framed(tag: Tag, body: bytes) -> bytes:
+    """A whole frame."""
+    return header(tag, len(body)) + body
+
+
 def read_header(packed: bytes) -> tuple[Tag, int]:
     """The tag and length of a frame; ValueError if this is no header."""
     tag, length = _HEADER.unpack(packed)

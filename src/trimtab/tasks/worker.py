@@ -136,5 +136,8 @@ def _receive_exactly(channel: socket.socket, length: int) -> bytes | None:
 
 
 def _send(channel: socket.socket, tag: Tag, body: bytes) -> None:
-    channel.sendall(header(tag, len(body)))
-    channel.sendall(body)
+    view = memoryview(body)
+    # All that is small goes at once: the owner is woken by every piece.
+    channel.sendall(header(tag, len(body)) + view[:CHUNK])
+    if len(body) > CHUNK:
+        channel.sendall(view[CHUNK:])

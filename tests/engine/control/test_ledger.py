@@ -77,6 +77,31 @@ async def test_what_could_not_be_stored_is_stored_with_the_next_change() -> None
     assert (await store.get("web")).status == UnitStatus(revision="r1", verdict=Verdict.SYNCED)
 
 
+async def test_what_is_only_noted_is_known_at_once_and_stored_with_the_next_change() -> None:
+    store, ledger = opened()
+    store.may_write.set()
+    ledger.note("web", lambda status: replace(status, revision="r1"))
+    known = ledger.get("web")
+    assert known is not None
+    assert (known.status.revision, store.writes) == ("r1", [])
+    await ledger.change("web", lambda status: replace(status, verdict=Verdict.SYNCED))
+    assert store.writes == [UnitStatus(revision="r1", verdict=Verdict.SYNCED)]
+
+
+async def test_the_end_of_what_was_asked_is_stored_after_what_is_being_stored() -> None:
+    store, ledger = opened(replace(WEB, operation=Operation()))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(ledger.change("web", lambda status: replace(status, revision="r1")))
+        await asyncio.sleep(0)
+        end = group.create_task(ledger.conclude("web", lambda status: replace(status, operation_state=STATE)))
+        await asyncio.sleep(0)
+        assert not end.done()
+        store.may_write.set()
+    stored = await store.get("web")
+    assert (stored.operation, stored.status) == (None, UnitStatus(revision="r1", operation_state=STATE))
+    assert (end.result(), ledger.get("web")) == (stored, stored)
+
+
 async def test_what_somebody_declares_while_a_status_waits_to_be_stored_counts_and_so_does_the_status() -> (
     None
 ):

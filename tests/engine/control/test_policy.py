@@ -214,6 +214,25 @@ def test_healing_touches_exactly_what_drifted_in_its_namespace() -> None:
     assert (decision.operation.resources, decision.operation.heal_attempts) == ((selected,), 2)
 
 
+def going(name: str) -> ResourceSummary:
+    return replace(row(name, prune=True), deleting=True)
+
+
+@pytest.mark.parametrize("attempted", [False, True])
+def test_what_is_being_deleted_already_begins_no_sync(*, attempted: bool) -> None:
+    held = unit(going("b"), row("a", Verdict.SYNCED))
+    wanted = automated(synced_before(held) if attempted else held, prune=True, self_heal=True)
+    decision = auto_sync(wanted, NOW)
+    assert decision == Leave("ConfigMap shop/b is being deleted, and is waited for")
+
+
+def test_what_differs_beside_something_that_is_being_deleted_is_healed_alone() -> None:
+    drifted = automated(synced_before(unit(row("a"), going("b"))), prune=True, self_heal=True)
+    decision = auto_sync(drifted, NOW)
+    assert isinstance(decision, Start)
+    assert [each.name for each in decision.operation.resources] == ["a"]
+
+
 def test_healing_with_hooks_syncs_everything() -> None:
     drifted = automated(synced_before(unit()), self_heal=True, heal_with_hooks=True)
     decision = auto_sync(drifted, NOW)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from trimtab.engine.compare.matching import Finding, FindingKind
+from trimtab.engine.compare.matching import Finding, FindingKind, odd_words
 from trimtab.engine.control.statuses import status_after, status_unknown
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Live
@@ -100,6 +100,19 @@ def test_findings_claims_and_problems_become_conditions() -> None:
         (ConditionType.REPEATED, "ConfigMap a: twice. Declare it once."),
         (ConditionType.SHARED, "Deployment.apps shop/a is claimed by helm shop/web, too"),
     ]
+
+
+def test_sync_options_that_mean_nothing_are_one_condition_that_names_words_and_objects() -> None:
+    findings = [odd_words("unit shop", ["Prun=true"]), odd_words("ConfigMap shop/a", ["X", "Y=1"])]
+    found = status_after(UnitStatus(), (), findings, revision="", rendered="", declared="", now=NOW)
+    words = (
+        "sync options: unit shop: nothing is meant by Prun=true; ConfigMap shop/a: nothing is meant by X, Y=1"
+    )
+    assert [(each.type, each.message) for each in found.conditions] == [(ConditionType.OPTIONS, words)]
+    many = [odd_words(f"ConfigMap shop/{number}", ["X"]) for number in range(9)]
+    found = status_after(UnitStatus(), (), many, revision="", rendered="", declared="", now=NOW)
+    (one,) = found.conditions
+    assert one.message.endswith("; and 4 more objects")
 
 
 def test_a_unit_that_could_not_be_compared_keeps_what_was_known_of_its_objects() -> None:

@@ -209,6 +209,17 @@ async def test_a_busy_unit_takes_no_other_operation_until_it_is_done(store: Sync
     )
 
 
+async def test_the_end_of_an_operation_and_how_the_unit_stands_then_are_one_writing(
+    opening: Opening,
+) -> None:
+    store = opening()
+    await store.create(WEB)
+    await store.set_operation("shop/web", Operation(revision="5"))
+    done = await store.set_operation("shop/web", None, status=STATUS)
+    assert (done.operation, done.status) == (None, STATUS)
+    assert await opening().get("shop/web") == done
+
+
 async def test_a_deleted_unit_is_gone(opening: Opening) -> None:
     store = opening()
     await store.create(replace(WEB, status=STATUS))

@@ -13,6 +13,7 @@ from trimtab.engine.sync.options import (
     option_list,
     prune_consent,
     sync_options,
+    unknown_words,
     value_of,
     wave_of,
     written_server_side,
@@ -52,6 +53,24 @@ def test_the_first_value_of_a_key_wins_and_a_bare_key_has_none(
     words: tuple[str, ...], value: str | None
 ) -> None:
     assert value_of(words, "Prune") == value
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [
+        (["Prune=false", "Prune=confirm", "PruneLast=true", "PrunePropagationPolicy=orphan"], ()),
+        (["RespectIgnoreDifferences=true", "Delete=false", "FailOnSharedResource=true"], ()),
+        (
+            ["Prun=false", "Prune=maybe", "Prune", "replace=true"],
+            ("Prun=false", "Prune=maybe", "Prune", "replace=true"),
+        ),
+        (["PrunePropagationPolicy=Foreground"], ("PrunePropagationPolicy=Foreground",)),
+    ],
+)
+def test_words_that_are_no_option_or_no_value_of_one_are_found(
+    words: list[str], unknown: tuple[str, ...]
+) -> None:
+    assert unknown_words(words) == unknown
 
 
 def test_our_annotation_is_read_before_argo_cds() -> None:

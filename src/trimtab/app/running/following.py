@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
-from trimtab.app.sources import AppSource, SourceManifests, source_of, wanted_of
+from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Gone, Stored, SyncUnit, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.sources import FolderOrigin, Renderer, Repositories, RevisionOrigin
@@ -45,12 +45,13 @@ class Commits:
         self,
         repositories: Repositories,
         renderer: Renderer,
+        wishes: Wishes,
         *,
         clock: Clock,
         look: Look,
         tell: Callable[[AnyEvent], None],
     ) -> None:
-        self._repositories, self._renderer = repositories, renderer
+        self._repositories, self._renderer, self._wishes = repositories, renderer, wishes
         self._clock, self._look, self._tell = clock, look, tell
         self.readers = Readers()
         self._followed: dict[str, Wanted] = {}
@@ -122,7 +123,7 @@ class Commits:
             if not source.repo_url:
                 self.forget(unit.id)
                 return
-            wanted = wanted_of(source)
+            wanted = self._wishes.of(source.repo_url, source.target_revision)
             if self._followed.get(unit.id) != wanted:
                 self.forget(unit.id)
                 self._repositories.follow(unit.id, wanted, tell=self._hear_standing)
@@ -147,17 +148,19 @@ class FollowedManifests(SourceManifests):
         self,
         renderer: Renderer,
         repositories: Repositories,
+        wishes: Wishes,
         readers: Readers,
         capabilities: Callable[[str], Awaitable[Capabilities]],
     ) -> None:
-        super().__init__(renderer, repositories, Capabilities())
+        super().__init__(renderer, repositories, wishes, Capabilities())
         self._readers = readers
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
 
     async def _fetched(self, unit_id: str, source: AppSource, revision: str) -> Revision:
-        wanted, known = wanted_of(source), self._repositories.standing(unit_id).revision
+        wanted = self._wishes.of(source.repo_url, source.target_revision)
+        known = self._repositories.standing(unit_id).revision
         if revision:
             if known is None or known.commit != revision:
                 self._doubtful.add(unit_id)

@@ -24,7 +24,7 @@ from trimtab.app.running.following import Commits, FollowedManifests
 from trimtab.app.running.runner import Home, Runner
 from trimtab.app.running.serving import questions, secret_files, served, webhooks
 from trimtab.app.running.showing import status_json, unready
-from trimtab.app.sources import HERE
+from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.settings import Settings
@@ -148,8 +148,9 @@ async def _loops(
         Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
         Repositories(settings.repositories, path=process.path) as repositories,
     ):
-        commits = Commits(repositories, renderer, clock=clock, look=view.look, tell=tell)
-        manifests = FollowedManifests(renderer, repositories, commits.readers, clusters.capabilities)
+        wishes = Wishes(settings.repositories)
+        commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
+        manifests = FollowedManifests(renderer, repositories, wishes, commits.readers, clusters.capabilities)
         declarations = _declarations(process)
         view.commits = commits
         view.runner = Runner(
@@ -164,7 +165,7 @@ async def _loops(
         )
         loops = [view.runner.run(), commits.run()]
         if declarations is not None:
-            loops.append(_followed(process, declarations, repositories))
+            loops.append(_followed(process, declarations, repositories, wishes))
         yield loops
 
 
@@ -174,9 +175,11 @@ def _declarations(process: Process) -> Declarations | None:
     return Declarations(process.origin, clock=process.clock, tell=process.tell)
 
 
-async def _followed(process: Process, declarations: Declarations, repositories: Repositories) -> None:
+async def _followed(
+    process: Process, declarations: Declarations, repositories: Repositories, wishes: Wishes
+) -> None:
     if declarations.origin.folder:
         every = process.settings.runner.look_every
         await follow_folder(declarations, every=every, clock=process.clock)
     else:
-        await follow_repository(declarations, repositories)
+        await follow_repository(declarations, repositories, wishes)

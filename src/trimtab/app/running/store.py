@@ -65,9 +65,11 @@ class ShardStore:
         """Record how a unit stands."""
         return await self._records.set_status(unit_id, status)
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return await self._records.set_operation(unit_id, operation)
+        return await self._records.set_operation(unit_id, operation, status=status)
 
     async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
         """Change a unit's pause, pin or operation by what they are now."""

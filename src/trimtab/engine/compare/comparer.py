@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from trimtab.engine.compare.ignoring import NO_RULES, KeyRules, Rules
+from trimtab.engine.compare.ignoring import NO_RULES, NOTHING_IGNORED, KeyRules, Rules, without
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.judging import (
     NO_ROW,
@@ -28,12 +29,15 @@ from trimtab.engine.compare.judging import (
     problem_of,
 )
 from trimtab.engine.compare.matching import Finding, Pair, Role, ScopeOf, Wanted, paired
+from trimtab.engine.compare.respecting import respecting
+from trimtab.engine.digests import digest_of_bytes, encoded
 from trimtab.engine.live import Live, LiveView
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.rows import Desired, Row, Verdict
 from trimtab.errors import Missing, TrimtabError, UserError
 from trimtab.kube.cluster import Cluster, Write
 from trimtab.kube.discovery import Resource
+from trimtab.kube.failures import NotFound
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
@@ -131,6 +135,41 @@ class Comparer:
         )
         rows += self._unwritable(wanted, {row.key for row in rows})
         return Compared(unit=wanted.unit, rows=rows, problems=(*rules.problems, *self._put_aside(rules)))
+
+    async def respecting(
+        self, rows: Iterable[Row], rules: Rules, is_replaced: Callable[[Manifest, Manifest], bool]
+    ) -> dict[ResourceKey, Desired]:
+        """The wanted objects of these rows with what is ignored of them as it is live, by their keys.
+
+        `is_replaced` is asked of the wanted and the live object: such a write loses what it does not mention.
+        """
+        rules = rules.with_bad_expressions(await self._bad(rules))
+        kept: dict[ResourceKey, Desired] = {}
+        for row in rows:
+            key_rules = rules.for_key(row.key)
+            if row.desired is None or row.live is None or key_rules == NOTHING_IGNORED:
+                continue
+            try:
+                live = await self._manifest(row.desired, row.live)
+            except NotFound:
+                continue
+            whole = is_replaced(row.desired.manifest, live)
+            kept[row.key] = await self._respected(row.desired, live, key_rules, whole=whole)
+        return kept
+
+    async def _respected(self, desired: Desired, live: Manifest, rules: KeyRules, *, whole: bool) -> Desired:
+        sides = without(desired.manifest, rules.pointers), without(live, rules.pointers)
+        less, live_less = await self._less(sides, rules)
+        manager = self._lens.manager
+        manifest = respecting(desired.manifest, less, live, live_less, rules, manager=manager, whole=whole)
+        return replace(desired, manifest=manifest, digest=digest_of_bytes(encoded(manifest)))
+
+    async def _manifest(self, desired: Desired, live: Live) -> Manifest:
+        """The live object in the version that is wanted, as it is kept or else as the server has it."""
+        kept = self._live.manifest(live.key)
+        if kept is not None and kept.get("apiVersion") == desired.api_version:
+            return kept
+        return (await self._read(desired.api_version, live.key)).manifest()
 
     def forget(self, unit: str) -> None:
         """Forget a unit that is no more."""

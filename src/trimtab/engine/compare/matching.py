@@ -45,10 +45,11 @@ class Role(enum.Enum):
 
 
 class FindingKind(enum.Enum):
-    """What is the matter with an object in Git; the first three are mere warnings."""
+    """What is the matter with an object in Git; the first four are mere warnings."""
 
     REPEATED = "RepeatedResourceWarning"
     EXCLUDED = "ExcludedResourceWarning"
+    UNKNOWN_OPTION = "UnknownSyncOptionWarning"
     UNKNOWN_KIND = "UnknownKindWarning"
     INVALID = "InvalidResourceError"
     OUTSIDE = "NamespaceNotAllowedError"
@@ -81,6 +82,10 @@ def _unknown(_group: str, _kind: str) -> bool | None:
     return None
 
 
+def _understood(_manifest: Manifest) -> tuple[str, ...]:
+    return ()
+
+
 class Terms(Struct, frozen=True, kw_only=True):
     """What has to be known of a unit and its cluster to read the unit's manifests."""
 
@@ -90,6 +95,8 @@ class Terms(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     scope_of: ScopeOf = _unknown
     role_of: Callable[[Manifest], Role] = _plain
+    #: the sync options of an object that mean nothing
+    odd_words_of: Callable[[Manifest], tuple[str, ...]] = _understood
     #: whether objects of this kind are looked at
     includes: Callable[[str, str], bool] = _everything
     #: the namespaces that may be written to; None means all
@@ -148,6 +155,8 @@ def desired_from(manifests: Iterable[Found], terms: Terms) -> Wanted:
             continue
         if scopes(desired.key.group, desired.key.kind) is None:
             findings.append(_unknown_kind(desired))
+        if words := terms.odd_words_of(desired.manifest):
+            findings.append(odd_words(str(desired.key), words, desired.key))
         if (role, desired.key) in kept:
             repeated[desired.key] = repeated.get(desired.key, 1) + 1
         kept[role, desired.key] = desired
@@ -341,6 +350,17 @@ def _excluded(desired: Desired) -> Finding:
         reason="objects of its kind are excluded by the settings, so it is left alone",
         remedy="Take it out of the source, or its kind out of the exclusions",
         key=desired.key,
+    )
+
+
+def odd_words(subject: str, words: Iterable[str], key: ResourceKey | None = None) -> Finding:
+    """That somebody wrote sync options which mean nothing: mistyped ones look as if they were heeded."""
+    return Finding(
+        kind=FindingKind.UNKNOWN_OPTION,
+        subject=subject,
+        reason=f"nothing is meant by {', '.join(words)}",
+        remedy="See which sync options there are",
+        key=key,
     )
 
 

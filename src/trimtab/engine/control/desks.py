@@ -21,6 +21,7 @@ from trimtab.engine.compare.tracking import ArgoTracking
 from trimtab.engine.health import Health, HealthRule
 from trimtab.engine.marks import Tracking
 from trimtab.engine.sync.hooks import role_of as hook_role_of
+from trimtab.engine.sync.options import object_options, unknown_words
 from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery, Resource
@@ -143,6 +144,7 @@ class Desk:
             namespace=unit.destination.namespace,
             scope_of=self._scope_of,
             role_of=role_of,
+            odd_words_of=_odd_words_of,
             includes=lambda group, kind: not self.ways.chosen.excludes(group, kind, entry.name),
             namespaces=frozenset(entry.namespaces) or None,
             cluster_resources=not entry.namespaces or entry.cluster_resources,
@@ -164,6 +166,10 @@ class Desk:
 
     def _resource_of(self, api_version: str, kind: str) -> Resource | None:
         return self.discovery().resource(api_version, kind)
+
+
+def _odd_words_of(manifest: Manifest) -> tuple[str, ...]:
+    return unknown_words(object_options(manifests.annotations(manifest)).words)
 
 
 def role_of(manifest: Manifest) -> Role:

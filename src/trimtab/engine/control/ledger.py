@@ -71,30 +71,52 @@ class Ledger:
 
         When a unit was looked at last is stored along with the next real change.
         """
+        self.note(unit_id, change)
+        page = self._page(unit_id)
+        await self._store_page(page)
+        return page.unit
+
+    def note(self, unit_id: str, change: Callable[[UnitStatus], UnitStatus]) -> None:
+        """Change what may be lost with the process: it is stored along with the next change."""
         page = self._page(unit_id)
         page.unit = replace(page.unit, status=change(page.unit.status))
-        await self._store_page(unit_id, page)
+
+    async def conclude(self, unit_id: str, change: Callable[[UnitStatus], UnitStatus]) -> SyncUnit:
+        """Change a unit's status, and record in the same writing that what was asked of it is done."""
+        self.note(unit_id, change)
+        page = self._page(unit_id)
+        while page.writing is not None:
+            await page.writing.wait()
+        self.hear(await self._write(page, done=True))
         return page.unit
 
     async def ask(self, unit_id: str, operation: Operation | None) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
         page = self._page(unit_id)
-        await self._store_page(unit_id, page)
+        await self._store_page(page)
         self.hear(await self._store.set_operation(unit_id, operation))
         return page.unit
 
-    async def _store_page(self, unit_id: str, page: _Page) -> None:
+    async def _store_page(self, page: _Page) -> None:
         while page.is_dirty:
             if page.writing is not None:
                 await page.writing.wait()
                 continue
-            page.writing, status = asyncio.Event(), page.unit.status
-            try:
-                await self._store.set_status(unit_id, status)
-                page.saved = status
-            finally:
-                page.writing.set()
-                page.writing = None
+            await self._write(page, done=False)
+
+    async def _write(self, page: _Page, *, done: bool) -> SyncUnit:
+        unit_id, status = page.unit.id, page.unit.status
+        page.writing = written = asyncio.Event()
+        try:
+            if done:
+                stored = await self._store.set_operation(unit_id, None, status=status)
+            else:
+                stored = await self._store.set_status(unit_id, status)
+            page.saved = status
+            return stored
+        finally:
+            written.set()
+            page.writing = None
 
     def _page(self, unit_id: str) -> _Page:
         page = self._pages.get(unit_id)

@@ -13,11 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
-from trimtab.engine.compare.matching import Finding, Wanted, desired_from
+from trimtab.engine.compare.matching import Finding, Wanted, desired_from, odd_words
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Row
+from trimtab.engine.sync.options import unknown_words
 from trimtab.engine.units import Destination, Generated, ManifestGenerator, Pin, RenderArchive, SyncUnit
 
 _NOTHING: Final = Generated(manifests=(), revision="", digest="nothing")
@@ -27,6 +28,8 @@ class Sight(Struct, frozen=True, kw_only=True):
     """What was seen in one look."""
 
     wanted: Wanted
+    #: what is to be said of single objects, and of the unit's own words
+    findings: tuple[Finding, ...]
     rows: tuple[Row, ...]
     #: what is wrong with the rules it was compared by
     problems: tuple[str, ...]
@@ -34,11 +37,6 @@ class Sight(Struct, frozen=True, kw_only=True):
     rendered: str
     #: what the source, or the archive, gave; None where only the live side was looked at
     generated: Generated | None = None
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is to be said of single objects."""
-        return self.wanted.findings
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -63,6 +61,11 @@ class _Kept(Struct, frozen=True, kw_only=True):
         if unit.pinned is not None:
             return level is not Refresh.HARD
         return level is Refresh.LIVE and self.source == unit.source
+
+
+def _about(unit: SyncUnit) -> tuple[Finding, ...]:
+    words = unknown_words(unit.policy.options)
+    return (odd_words(f"unit {unit.id}", words),) if words else ()
 
 
 class Looker:
@@ -132,6 +135,7 @@ class Looker:
         compared = await desk.comparer.compare(kept.wanted, desk.rules(unit))
         return Sight(
             wanted=kept.wanted,
+            findings=(*kept.wanted.findings, *_about(unit)),
             rows=compared.rows,
             problems=compared.problems,
             revision=kept.revision,

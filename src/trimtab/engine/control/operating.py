@@ -142,6 +142,9 @@ class Operator:
         """One voyage, whatever becomes of it: what goes wrong while nobody waits is tried again later."""
         try:
             await self._operate(unit, voyage)
+            # Once the end is stored, somebody may ask for the next one before we are out of its way.
+            known = self._ledger.get(unit.id)
+            voyage.again = known is not None and known.operation is not None
         except UnitMissing:
             pass  # whoever deleted the unit wants nothing more of it
         except Exception as error:  # noqa: BLE001 - one unit's trouble must not end the others'
@@ -161,7 +164,9 @@ class Operator:
             return
         if state is None:
             state = self._syncer.begin(operation)
-            await self._record(unit.id, state, voyage)
+            # Until something is done a process that dies leaves nothing to be known: all of this is stored
+            # with the first record that has to be.
+            self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))
         if operation.deletions_approved_at is not None:
             # Somebody may have agreed while nobody was at work on it.
             voyage.control.approve_deletions(operation.deletions_approved_at)
@@ -185,15 +190,12 @@ class Operator:
         async def record(state: OperationState) -> None:
             await self._record(unit.id, state, voyage)
 
-        async def planned(sight: Sight, plan: SyncPlan) -> None:
-            await self._note_plan(unit, sight, plan)
-
         return Journey(
             unit=unit,
             desk=desk,
             control=voyage.control,
             record=record,
-            on_planned=planned,
+            on_planned=lambda sight, plan: self._note_plan(unit, sight, plan),
             on_outcomes=lambda outcomes: self._tell_steps(unit.id, outcomes),
             on_vetoed=lambda reason: self._events.publish(
                 OperationVetoed(at=self._clock.now(), unit=unit.id, reason=reason)
@@ -212,7 +214,7 @@ class Operator:
             rendered=sight.rendered,
             source=source_digest(unit.source if source is None else source),
         )
-        await self._ledger.change(unit.id, lambda before: replace(before, attempted=attempt))
+        self._ledger.note(unit.id, lambda before: replace(before, attempted=attempt))
         if unit.operation is not None and is_remembered(unit, unit.operation):
             await self._keep_render(unit, sight)
 
@@ -235,7 +237,7 @@ class Operator:
     # -- recording ---------------------------------------------------------------------------------------
 
     async def _record(self, unit_id: str, state: OperationState, voyage: _Voyage) -> None:
-        """Store how far an operation has come, and go no further until that is done."""
+        """Store how far an operation has come, and go no further until that is done; the end ends it."""
         before = self._ledger.get(unit_id)
         # A process that goes on with a wait says so, too, though the record has said it before.
         known = before.status.operation_state if before and voyage.told else None
@@ -244,7 +246,8 @@ class Operator:
         failures = 0
         while True:
             try:
-                await self._ledger.change(unit_id, lambda status: self._with_state(unit_id, status, state))
+                store = self._ledger.conclude if state.phase.final else self._ledger.change
+                await store(unit_id, lambda status: self._with_state(unit_id, status, state))
                 break
             except Unavailable as error:
                 failures += 1
@@ -262,7 +265,9 @@ class Operator:
         return replace(status, operation_state=state, history=history)
 
     async def _close(self, unit_id: str, state: OperationState) -> None:
-        unit = await self._ledger.ask(unit_id, None)
+        known = self._ledger.get(unit_id)
+        is_done = known is not None and known.operation is None
+        unit = known if known is not None and is_done else await self._ledger.ask(unit_id, None)
         ended = state.finished_at or self._clock.now()
         self._events.publish(
             OperationEnded(

@@ -77,6 +77,10 @@ def auto_sync(unit: SyncUnit, now: datetime) -> AutoSync:
     if status.verdict is not Verdict.OUT_OF_SYNC:
         return Leave(f"the unit is {status.verdict.value}")
     differing = [row for row in status.resources if row.verdict is Verdict.OUT_OF_SYNC]
+    going = [row for row in differing if row.prune and row.deleting]
+    if going and len(going) == len(differing):
+        return Leave(_waits_for(going))
+    differing = [row for row in differing if row not in going]
     if not automated.prune and all(row.prune for row in differing):
         return Leave("all that differs would have to be pruned, and pruning is off")
     if _would_empty(automated, status):
@@ -95,6 +99,11 @@ def check_hold(unit: SyncUnit, operation: Operation) -> None:
     if operation.dry_run or not unit.hold or (to_the_pin and unit.paused is None):
         return
     raise UnitHeld(f"unit {unit.id}", f"it is {unit.hold}", "Resume it first")
+
+
+def _waits_for(going: list[ResourceSummary]) -> str:
+    more = f" and {len(going) - 1} more" if len(going) > 1 else ""
+    return f"{going[0].key}{more} is being deleted, and is waited for"
 
 
 def _would_empty(automated: Automated, status: UnitStatus) -> bool:

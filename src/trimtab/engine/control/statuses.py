@@ -11,11 +11,14 @@ from msgspec.structs import replace
 from trimtab.engine.compare.matching import Finding, FindingKind
 from trimtab.engine.control.policy import conditions_after
 from trimtab.engine.health import Health, HealthStatus, Part, worst_of
+from trimtab.engine.live import Live
 from trimtab.engine.rows import Row, Verdict, verdict_of
 from trimtab.engine.units import ConditionType, ResourceSummary, UnitStatus
 
 #: what a comparison judges; the verdict on the last sync is another's
 JUDGED: Final = frozenset(ConditionType) - {ConditionType.SYNC}
+_MOST_TOLD: Final = 5
+_SERVERS_OWN: Final = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
 _MISSING: Final = Health(HealthStatus.MISSING)
 _CONDITIONS: Final = {
     FindingKind.REPEATED: ConditionType.REPEATED,
@@ -79,6 +82,7 @@ def summary_of(row: Row) -> ResourceSummary:
         verdict=row.verdict if row.ours else None,
         health=_MISSING if row.live is None else row.live.health,
         prune=row.desired is None and row.live is not None and row.ours,
+        deleting=row.live is not None and row.live.deleting,
         problem=row.problem,
     )
 
@@ -89,10 +93,25 @@ def _part(row: Row) -> Part:
 
 
 def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, str]]:
+    odd: list[str] = []
     for finding in findings:
-        yield _CONDITIONS[finding.kind], str(finding)
+        if finding.kind is FindingKind.UNKNOWN_OPTION:
+            odd.append(f"{finding.subject}: {finding.reason}")
+        else:
+            yield _CONDITIONS[finding.kind], str(finding)
+    if odd:
+        more = f"; and {len(odd) - _MOST_TOLD} more objects" if len(odd) > _MOST_TOLD else ""
+        yield ConditionType.OPTIONS, f"sync options: {'; '.join(odd[:_MOST_TOLD])}{more}"
     for row in rows:
         if row.claimed_by is not None and row.desired is not None:
             yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"
         if row.problem:
             yield ConditionType.COMPARISON, f"{row.key}: {row.problem}"
+        holders = _holders(row.live) if row.live is not None and row.live.deleting else ()
+        if holders:
+            yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {', '.join(holders)}"
+
+
+def _holders(live: Live) -> tuple[str, ...]:
+    """The finalizers that somebody else has to take off; the server's own go by themselves."""
+    return tuple(each for each in live.finalizers if each not in _SERVERS_OWN)

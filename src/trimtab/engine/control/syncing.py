@@ -13,18 +13,22 @@ from msgspec.structs import replace
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.looking import Looker, Sight
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
-from trimtab.engine.rows import Row
+from trimtab.engine.rows import Desired, Row
 from trimtab.engine.sync.acts import Outcome
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.deletion import deletion_rows
 from trimtab.engine.sync.operate import Control, operate
-from trimtab.engine.sync.options import SyncOptions, sync_options
+from trimtab.engine.sync.options import SyncOptions, object_options, sync_options
 from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
 from trimtab.engine.sync.prunes import WITHOUT_END
+from trimtab.engine.sync.releasing import let_go
 from trimtab.engine.sync.steps import Step, SyncPlan
 from trimtab.engine.sync.sums import plan_digest
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import TrimtabError, Unavailable
+from trimtab.resources import manifests
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
 from trimtab.tasks import Clock
 
@@ -52,6 +56,32 @@ class Journey(Struct, kw_only=True):
     on_planned: Callable[[Sight, SyncPlan], Awaitable[None]]
     on_outcomes: Callable[[Iterable[Outcome]], None]
     on_vetoed: Callable[[str], None]
+
+
+async def _respected(
+    unit: SyncUnit, desk: Desk, sight: Sight, options: SyncOptions
+) -> dict[ResourceKey, Desired]:
+    """What is written in the place of desired objects, if ignored fields are to stay as they are."""
+    if not options.respect_ignore_differences:
+        return {}
+
+    def is_replaced(wanted: Manifest, live: Manifest) -> bool:
+        told = (object_options(manifests.annotations(each)) for each in (wanted, live))
+        return options.replace or any(each.replace for each in told)
+
+    return await desk.comparer.respecting(sight.rows, desk.rules(unit), is_replaced)
+
+
+class _Way:
+    """How far a journey has come: what was recorded last."""
+
+    def __init__(self, journey: Journey, reached: OperationState) -> None:
+        self.journey, self.reached = journey, reached
+
+    async def record(self, state: OperationState) -> None:
+        """Have the state stored; it is where an end begins from."""
+        await self.journey.record(state)
+        self.reached = state
 
 
 class Syncer:
@@ -88,6 +118,7 @@ class Syncer:
             labels=metadata.labels if metadata else {},
             annotations=metadata.annotations if metadata else {},
         )
+        options = sync_options(unit.policy.options, SyncOptions())
         request = SyncRequest(
             unit=unit.id,
             operation=operation,
@@ -97,12 +128,13 @@ class Syncer:
             hooks=sight.wanted.hooks,
             discovery=desk.discovery(),
             stand_ins=self._stand_ins,
-            options=sync_options(unit.policy.options, SyncOptions()),
+            options=options,
             namespace=namespace,
             budget=WITHOUT_END if operation.delete else unit.policy.prune_budget,
             complete=sight.wanted.complete,
             earlier=state,
             mark=desk.ways.tracking.mark_for(unit.id),
+            respected=await _respected(unit, desk, sight, sync_options(operation.options, options)),
         )
         plan = plan_sync(request, desk.cache)
         return sight, await self._asked(unit, plan)
@@ -129,38 +161,48 @@ class Syncer:
 
     async def sync(self, journey: Journey, state: OperationState) -> OperationState:
         """Carry an operation on to its end; `Unavailable` means that it can be carried on later."""
+        way = _Way(journey, state)
         try:
-            state, plan = await self._ready(journey, state)
-            return await self._operate(journey, state, plan)
+            state, plan = await self._ready(way, state)
+            return await self._operate(way, state, plan)
         except Unavailable:
             raise
         except Vetoed as veto:
             journey.on_vetoed(veto.reason)
-            return await self._end(journey, state, OperationPhase.FAILED, veto.reason)
+            return await self._end(way, OperationPhase.FAILED, veto.reason)
         except TrimtabError as error:
-            return await self._end(journey, state, OperationPhase.ERROR, str(error))
+            return await self._end(way, OperationPhase.ERROR, str(error))
 
-    async def _end(
-        self, journey: Journey, state: OperationState, phase: OperationPhase, message: str
-    ) -> OperationState:
-        """The end of an operation that could not even be planned."""
-        ended = replace(state, phase=phase, message=message, finished_at=self._clock.now(), retry_at=None)
-        await journey.record(ended)
+    async def _end(self, way: _Way, phase: OperationPhase, message: str) -> OperationState:
+        """The end of an operation that could not even be planned: what it held is let go of."""
+        state = await self._let_go(way, way.reached, ())
+        held = [f"{run.key}: {run.problem}" for run in state.hooks if run.problem]
+        told = "; ".join((message, *held))
+        ended = replace(state, phase=phase, message=told, finished_at=self._clock.now(), retry_at=None)
+        await way.record(ended)
         return ended
 
-    async def _ready(self, journey: Journey, state: OperationState) -> tuple[OperationState, SyncPlan]:
+    async def _ready(self, way: _Way, state: OperationState) -> tuple[OperationState, SyncPlan]:
+        journey = way.journey
         sight, plan = await self.plan(journey.unit, journey.desk, state)
-        state = replace(state, revision=sight.revision)
+        state = await self._let_go(way, replace(state, revision=sight.revision), plan.steps)
         await journey.on_planned(sight, plan)
-        await journey.record(state)
+        way.reached = state
         return state, plan
 
-    async def _operate(self, journey: Journey, state: OperationState, plan: SyncPlan) -> OperationState:
-        desk = journey.desk
+    async def _let_go(self, way: _Way, state: OperationState, steps: Iterable[Step]) -> OperationState:
+        """Let go of hooks that were made before and are in no plan any more."""
+        if not state.hooks:
+            return state
+        desk, planned = way.journey.desk, {(step.key, step.phase) for step in steps}
+        return await let_go(desk.cluster, desk.discovery(), state, self._settings.manager, planned)
+
+    async def _operate(self, way: _Way, state: OperationState, plan: SyncPlan) -> OperationState:
+        journey, desk = way.journey, way.journey.desk
 
         async def replan(failed: OperationState) -> SyncPlan:
             pinned = "" if failed.operation.retry.refresh else failed.revision
-            _, again = await self._ready(journey, replace(failed, revision=pinned))
+            _, again = await self._ready(way, replace(failed, revision=pinned))
             return again
 
         return await operate(
@@ -168,7 +210,7 @@ class Syncer:
             desk.cache,
             plan,
             state,
-            record=journey.record,
+            record=way.record,
             clock=self._clock,
             discovery=desk.discovery(),
             judge=desk.judge,
@@ -177,4 +219,5 @@ class Syncer:
             control=journey.control,
             replan=replan,
             told=journey.on_outcomes,
+            tracking=desk.ways.tracking,
         )

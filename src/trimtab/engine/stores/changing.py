@@ -67,15 +67,18 @@ def with_status(stored: SyncUnit, status: UnitStatus) -> SyncUnit:
     return replace(stored, status=status)
 
 
-def with_operation(stored: SyncUnit, operation: Operation | None) -> SyncUnit:
+def with_operation(
+    stored: SyncUnit, operation: Operation | None, status: UnitStatus | None = None
+) -> SyncUnit:
     """The unit with something asked of it, and nothing left of the last operation; or with it done."""
     if operation is None:
-        return replace(stored, operation=None)
+        return replace(stored, operation=None, status=status or stored.status)
     if stored.operation is not None:
         raise OperationUnderWay(
             f"unit {stored.id}", "another operation is under way", "Wait for it, or terminate it"
         )
-    return replace(stored, operation=operation, status=replace(stored.status, operation_state=None))
+    known = status or stored.status
+    return replace(stored, operation=operation, status=replace(known, operation_state=None))
 
 
 def with_end(by: str) -> Callable[[SyncUnit], SyncUnit]:

@@ -114,9 +114,11 @@ class FileStore:
         """Record how a unit stands."""
         return await self._note(with_status(await self._current(unit_id), status))
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return await self._note(with_operation(await self._current(unit_id), operation))
+        return await self._note(with_operation(await self._current(unit_id), operation, status))
 
     async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
         """Change a unit's pause, pin or operation by what they are now."""
@@ -149,7 +151,13 @@ class FileStore:
         return unit
 
     async def _on_disk(self, act: Callable[..., _T], *arguments: Any) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._disk, act, *arguments)
+        """Have a thread do it; whoever cancels waits for it: a thread cannot be stopped half-way."""
+        job = asyncio.get_running_loop().run_in_executor(self._disk, act, *arguments)
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            await asyncio.wait({job})
+            raise
 
     async def _look(self) -> None:
         """Read what was edited since the last look."""

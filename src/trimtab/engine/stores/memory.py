@@ -45,9 +45,11 @@ class MemoryStore:
         """Record how a unit stands."""
         return self._put(with_status(self._stored(unit_id), status))
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return self._put(with_operation(self._stored(unit_id), operation))
+        return self._put(with_operation(self._stored(unit_id), operation, status))
 
     async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
         """Change a unit's pause, pin or operation by what they are now."""

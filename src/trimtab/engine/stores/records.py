@@ -137,9 +137,11 @@ class RecordStore:
         """Record how a unit stands."""
         return await self._change(unit_id, lambda stored: with_status(stored, status))
 
-    async def set_operation(self, unit_id: str, operation: Operation | None) -> SyncUnit:
+    async def set_operation(
+        self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
+    ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return await self._change(unit_id, lambda stored: with_operation(stored, operation))
+        return await self._change(unit_id, lambda stored: with_operation(stored, operation, status))
 
     async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
         """Change a unit's pause, pin or operation by what they are now."""

@@ -13,15 +13,16 @@ from typing import Any, assert_never
 from msgspec import Struct
 
 from trimtab.engine.cache.records import Judge
-from trimtab.engine.health.values import HOOK_FINALIZERS
 from trimtab.engine.live import Live
+from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.judging import SINCE_PLANNED
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.messages import told
+from trimtab.engine.sync.releasing import release
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
 from trimtab.errors import Conflict, Missing, TrimtabError, Unavailable, UserError
-from trimtab.kube.cluster import Cluster, Deletion, FieldValidation, PatchType, Write, Written
+from trimtab.kube.cluster import Cluster, Deletion, FieldValidation, Write, Written
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, NotFound
 from trimtab.kube.objects import KubeObject
@@ -47,6 +48,8 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     gone_within: timedelta = timedelta(minutes=5)
     #: how long a kind that was just defined may be unknown to the server
     served_within: timedelta = timedelta(seconds=10)
+    #: how long whoever ends an operation waits for the answers to its writes, lest they land afterwards
+    answered_within: timedelta = timedelta(seconds=5)
 
 
 class Performer:
@@ -62,9 +65,10 @@ class Performer:
         *,
         exact: bool = False,
         watched: bool = True,
+        tracking: Tracking | None = None,
     ) -> None:
         self._cluster, self._kinds, self._clock, self._judge = cluster, kinds, clock, judge
-        self._settings = settings
+        self._settings, self._tracking = settings, tracking
         #: every write names the identity it expects
         self._exact = exact
         #: somebody waits for what was written, so its health is read from the server's answer
@@ -248,7 +252,8 @@ class Performer:
 
     async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
         """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""
-        await self._release(step, uid)
+        resource, manager = self._resource(step), self._settings.manager
+        await release(self._cluster, resource, step.key, lambda found: found == uid, manager)
         if not delete:
             return
         try:
@@ -256,34 +261,6 @@ class Performer:
         except ChangedMeanwhile:
             # Another object has taken the name: the one that was to go is gone.
             return
-
-    async def _release(self, step: RunHook, uid: str) -> None:
-        for _ in range(_TRIES):
-            found = await self._get(step)
-            kept = tuple(found.metadata.finalizers or ()) if found else ()
-            rest = [each for each in kept if each not in HOOK_FINALIZERS]
-            if found is None or found.metadata.uid != uid or len(rest) == len(kept):
-                return
-            version = found.metadata.resource_version
-            body = {"metadata": {"finalizers": rest or None, "resourceVersion": version}}
-            try:
-                await self._patch(step, body)
-            except ChangedMeanwhile:
-                continue
-            except Missing:
-                pass
-            return
-        raise Conflict(str(step.key), "its finalizer could not be removed: it changes all the time")
-
-    async def _patch(self, step: Step, body: Mapping[str, Any]) -> None:
-        await self._cluster.patch(
-            self._resource(step),
-            step.key.name,
-            body,
-            how=PatchType.MERGE,
-            namespace=step.key.namespace,
-            write=Write(manager=self._settings.manager),
-        )
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -326,8 +303,15 @@ class Performer:
             created=metadata.creation_timestamp or "",
             deleting=metadata.deletion_timestamp is not None,
             finalizers=metadata.finalizers or (),
+            mark=self._mark(found),
             health=self._judge(found, self._resource(step)),
         )
+
+    def _mark(self, found: KubeObject) -> Mark | None:
+        metadata = found.metadata
+        if self._tracking is None:
+            return None
+        return self._tracking.mark_of(found.key, metadata.labels or {}, metadata.annotations or {})
 
 
 def _namespace(step: CreateNamespace) -> Manifest:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.live import Change, Live
+from trimtab.engine.marks import Mark
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.sync.acts import Facts
 from trimtab.engine.sync.hooks import phase_from
@@ -31,6 +32,10 @@ WHILE_HELD = "it was changed while its deletion waited for consent"
 AGREED_OTHERWISE = "the plan that was agreed to is not what would be done now"
 #: how long a definition may take until its kind is served; afterwards its objects are tried all the same
 ESTABLISHED_WITHIN = timedelta(seconds=10)
+
+
+#: what to do about a stranger's object under a hook's name
+RENAME_HOOK = "Rename the hook, or ask for adoption."
 
 
 class Absence(enum.Enum):
@@ -119,6 +124,14 @@ def standing(key: ResourceKey, facts: Facts) -> Live | None:
         return cached
     sighting = facts.sightings.get(key)
     return sighting.live if sighting else None
+
+
+def in_the_way(found: Live | None, own: Mark | None) -> str:
+    """Why a hook must not take the place of what stands under its name; empty if it is ours, or nothing."""
+    if own is None or found is None or found.mark == own:
+        return ""
+    owner = str(found.mark) if found.mark else "nobody we know"
+    return f"the hook would delete an object of its name, which is managed by {owner}"
 
 
 def question_due(key: ResourceKey, facts: Facts, now: datetime, *, again: bool) -> datetime | None:

@@ -9,6 +9,7 @@ While nothing can be done it waits for changes of the planned objects, for a tim
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import assert_never
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.cache.records import Judge
 from trimtab.engine.live import Change, Live, LiveView
+from trimtab.engine.marks import Tracking
 from trimtab.engine.operations import OperationPhase, OperationState
 from trimtab.engine.sync.acts import (
     Act,
@@ -47,7 +49,7 @@ from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
-from trimtab.tasks import plain_group
+from trimtab.tasks import plain_group, see_through
 from trimtab.tasks.clock import Clock
 
 #: from so many steps on, a decision is made only after so many seconds per step
@@ -109,11 +111,13 @@ async def operate(
     replan: Replan | None = None,
     after_wave: AfterWave | None = None,
     told: Callable[[Iterable[Outcome]], None] | None = None,
+    tracking: Tracking | None = None,
 ) -> OperationState:
     """Carry the plan out from the state it was left in, and return the state at its end.
 
     With `replan` a failed attempt is followed by the next one, after its wait and on a new plan; without it
-    the state comes back with the time of the next attempt, and whoever called may call again.
+    the state comes back with the time of the next attempt, and whoever called may call again. `tracking`
+    tells whose an object is that the cache does not show.
     """
     means = _Means(
         cluster=cluster,
@@ -127,6 +131,7 @@ async def operate(
         control=control or Control(),
         after_wave=after_wave,
         told=told,
+        tracking=tracking,
     )
     run = _Run(means)
     ending = live.subscribe(run.hear)
@@ -170,6 +175,7 @@ class _Means(Struct, frozen=True, kw_only=True):
     control: Control
     after_wave: AfterWave | None
     told: Callable[[Iterable[Outcome]], None] | None
+    tracking: Tracking | None
 
     def performer(self, plan: SyncPlan, kinds: Kinds) -> Performer:
         """Who performs the acts of a plan."""
@@ -177,7 +183,14 @@ class _Means(Struct, frozen=True, kw_only=True):
             isinstance(step, RunHook) or (isinstance(step, Apply) and step.defines) for step in plan.steps
         )
         return Performer(
-            self.cluster, kinds, self.clock, self.judge, self.settings, exact=plan.exact, watched=watched
+            self.cluster,
+            kinds,
+            self.clock,
+            self.judge,
+            self.settings,
+            exact=plan.exact,
+            watched=watched,
+            tracking=self.tracking,
         )
 
 
@@ -248,18 +261,22 @@ class _Run:
         return state if move.completes is None else await self._tell_wave(state, move.completes)
 
     async def _perform(self, acts: tuple[Act, ...], performer: Performer) -> list[Outcome]:
-        """Perform the acts, so many at a time as the settings allow."""
+        """Perform the acts, so many at a time as the settings allow; who cancels waits for their answers."""
+        settings = self.means.settings
         outcomes: list[Outcome] = []
-        left = iter(acts)
+        left = deque(acts)
 
         async def work() -> None:
-            for act in left:
-                outcome = await performer.perform(act)
-                outcomes.append(outcome)
+            while left:
+                outcomes.append(await performer.perform(left.popleft()))
 
-        async with plain_group() as group:
-            for _ in range(min(self.means.settings.concurrency, len(acts))):
-                group.create_task(work())
+        async def work_together() -> None:
+            async with plain_group() as group:
+                for _ in range(min(settings.concurrency, len(acts))):
+                    group.create_task(work())
+
+        whole = work_together() if len(acts) > 1 else work()
+        await see_through(whole, stop=left.clear, within=settings.answered_within, clock=self.clock)
         return outcomes
 
     def _remember(self, outcomes: Iterable[Outcome]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -87,7 +88,7 @@ class SyncOptions(Struct, frozen=True, kw_only=True):
     #: leave alone what is as Git wants it
     out_of_sync_only: bool = True
     create_namespace: bool = False
-    #: the desired objects already hold what ignored differences have live; whoever compares sees to it
+    #: ignored fields stay as they are when something else of their object is written
     respect_ignore_differences: bool = False
 
 
@@ -102,6 +103,15 @@ def value_of(words: Collection[str], key: str) -> str | None:
         return None
     prefix = f"{key}="
     return next((word.removeprefix(prefix) for word in words if word.startswith(prefix)), None)
+
+
+def unknown_words(words: Iterable[str]) -> tuple[str, ...]:
+    """The words among these that are no option, or no value of one."""
+    return tuple(word for word in words if word.partition("=")[2] not in _VALUES.get(_key(word), ()))
+
+
+def _key(word: str) -> str:
+    return word.partition("=")[0]
 
 
 def object_options(annotations: Mapping[str, str]) -> ObjectOptions:
@@ -183,4 +193,20 @@ def _consent(text: str | None) -> Consent | None:
     return _CONSENTS.get(text or "")
 
 
+_TRUTHS = ("true", "false")
+#: every option there is, and what it may be set to
+_VALUES: Final[Mapping[str, Collection[str]]] = {
+    **dict.fromkeys(("Prune", "Delete"), tuple(each.value for each in Consent)),
+    "PrunePropagationPolicy": tuple(_PROPAGATIONS),
+    **dict.fromkeys(
+        (
+            *("PruneLast", "Replace", "Force", "Validate", "ServerSideApply", "ApplyOutOfSyncOnly"),
+            *("SkipDryRunOnMissingResource", "CreateNamespace", "RespectIgnoreDifferences"),
+        ),
+        _TRUTHS,
+    ),
+    # Argo CD's words for what is always so here.
+    "FailOnSharedResource": ("true",),
+    "ClientSideApplyMigration": ("false",),
+}
 _CONSENTS = {each.value: each for each in Consent}

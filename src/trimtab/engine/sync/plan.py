@@ -19,6 +19,7 @@ from trimtab.engine.marks import Mark
 from trimtab.engine.operations import Operation, OperationState, Rehearsal, Strategy, SyncPhase
 from trimtab.engine.rows import Desired, Row, Verdict
 from trimtab.engine.sync.hooks import Role, delete_policies, hook_name, role_of, sync_phases
+from trimtab.engine.sync.judging import RENAME_HOOK, in_the_way
 from trimtab.engine.sync.options import (
     ObjectOptions,
     SyncOptions,
@@ -86,6 +87,8 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
     finalizer: str = HOOK_FINALIZER
     #: the unit's own mark; a hook takes the place of nothing else
     mark: Mark | None = None
+    #: what is written in the place of a desired object, because ignored fields of it are to stay as they are
+    respected: Mapping[ResourceKey, Desired] = {}
 
 
 def plan_sync(request: SyncRequest, live: LiveView) -> SyncPlan:
@@ -179,7 +182,7 @@ class _Planner:
             self._refuse(row.key, problem.reason, problem.remedy, desired)
 
     def _apply_step(self, row: Row, desired: Desired, own: ObjectOptions, wave: int) -> Apply:
-        kept = self._live_options(row)
+        desired, kept = self.request.respected.get(row.key, desired), self._live_options(row)
         force = self.operation.force or own.force or kept.force
         return Apply(
             key=row.key,
@@ -301,13 +304,10 @@ class _Planner:
 
     def _is_in_the_way(self, step: RunHook) -> bool:
         """Whether what stands under a hook's name is not an earlier run of ours; says so."""
-        found, own = self.live.get(step.key), self.request.mark
-        if own is None or found is None or found.mark == own or self.operation.adopt:
-            return False
-        owner = f"{found.mark.system} {found.mark.owner}" if found.mark else "nobody we know"
-        reason = f"the hook would delete an object of its name, which is managed by {owner}"
-        self._refuse(step.key, reason, "Rename the hook, or ask for adoption.")
-        return True
+        reason = in_the_way(self.live.get(step.key), step.mark)
+        if reason:
+            self._refuse(step.key, reason, RENAME_HOOK)
+        return bool(reason)
 
     def _hook_step(self, desired: Desired, told: Mapping[str, str], phase: SyncPhase) -> RunHook:
         request, manifest = self.request, desired.manifest
@@ -332,6 +332,7 @@ class _Planner:
             expected=self._expected(found),
             images=images_of(key.kind, manifest),
             generate_name=prefix,
+            mark=None if self.operation.adopt else request.mark,
         )
 
     # -- order and namespace -----------------------------------------------------------------------------

@@ -45,6 +45,8 @@ from trimtab.engine.sync.hooks import DeletePolicy
 from trimtab.engine.sync.judging import (
     AGREED_OTHERWISE,
     ESTABLISHED_WITHIN,
+    RENAME_HOOK,
+    in_the_way,
     is_established,
     is_gone,
     judged,
@@ -221,8 +223,8 @@ class _Turn:
         move = self._look_for(pending, again=False)
         if move is not None:
             return move
-        self._begin(pending)
         wave = Wave(phase=pending[0].phase, wave=pending[0].wave, final=last)
+        pending = self._begin(pending)
         acts = [step for step in pending if isinstance(step, Prune) and not self._settled(step)]
         writes = [step for step in pending if not isinstance(step, Prune)]
         if acts:
@@ -311,17 +313,26 @@ class _Turn:
 
     # -- the wave under way ------------------------------------------------------------------------------
 
-    def _begin(self, pending: Iterable[Step]) -> None:
-        """Write down what is about to be done, and what stands under the names of hooks."""
+    def _begin(self, pending: Sequence[Step]) -> list[Step]:
+        """Write down what is about to be done, and what stands under the names of hooks; what is left."""
         for step in pending:
-            if isinstance(step, Refuse):
-                continue
-            if not isinstance(step, RunHook):
+            if isinstance(step, RunHook):
+                self._begin_hook(step)
+            elif not isinstance(step, Refuse):
                 self.begun.add(step.key)
-            elif (step.key, step.phase) not in self.runs:
-                found = standing(step.key, self.facts)
-                run = HookRun(key=step.key, sync_phase=step.phase, replaces=found.uid if found else "")
-                self.runs[(step.key, step.phase)] = run
+        return self._pending(pending)
+
+    def _begin_hook(self, step: RunHook) -> None:
+        """Write down what a hook replaces, or that it must not: of unwatched kinds only now is it known."""
+        found = standing(step.key, self.facts)
+        reason = in_the_way(found, step.mark)
+        if reason:
+            told = f"{reason}. {RENAME_HOOK}"
+            failed = StepStatus.SYNC_FAILED
+            self._learn(result_of(step, status=failed, phase=StepPhase.FAILED, message=told))
+        elif (step.key, step.phase) not in self.runs:
+            run = HookRun(key=step.key, sync_phase=step.phase, replaces=found.uid if found else "")
+            self.runs[(step.key, step.phase)] = run
 
     def _settled(self, step: Step) -> bool:
         """Whether nothing has to be done for a step after all; its result is noted."""
@@ -495,9 +506,8 @@ class _Turn:
             move = self._look_for(pending, again=False)
             if move is not None:
                 return move
-            self._begin(pending)
             wave = Wave(phase=SyncPhase.SYNC_FAIL, wave=pending[0].wave, final=True)
-            move = self._write(pending, wave)
+            move = self._write(self._begin(pending), wave)
             if move is not None:
                 return move
         running = self._running(self.on_failure)

@@ -128,6 +128,8 @@ class RunHook(Struct, frozen=True, kw_only=True, tag="hook"):
     images: tuple[str, ...] = ()
     #: how the name began where it is ours to choose; a plan is the same whenever it is started
     generate_name: str = ""
+    #: whose an object must be that stands under its name and has to go; None means anybody's
+    mark: Mark | None = None
 
 
 class Refuse(Struct, frozen=True, kw_only=True, tag="refuse"):

@@ -4,9 +4,16 @@ The room's door: `documents` and `load` read, `forgiven` reads as leniently as a
 write.
 """
 
+from typing import TYPE_CHECKING
+
+from trimtab.doors import opened_when_asked
 from trimtab.resources.yaml.documents import MAX_DEPTH, Document, Forgiven, Limits, Twin
 from trimtab.resources.yaml.reader import documents, forgiven, load
-from trimtab.resources.yaml.writer import dump, dump_all
+
+if TYPE_CHECKING:
+    from trimtab.resources.yaml.writer import dump, dump_all
+else:  # most who read never write
+    __getattr__ = opened_when_asked(__name__, {"writer": ("dump", "dump_all")})
 
 __all__ = [
     "MAX_DEPTH",

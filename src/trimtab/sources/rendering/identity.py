@@ -79,7 +79,9 @@ def remembered(record: Record, trace: Trace) -> Record:
 
 def _asked(job: Job) -> list[Any]:
     bounds = [job.bounds.files, job.bounds.bytes]
-    return [job.name, job.namespace, msgspec.to_builtins(job.spec), bounds, list(job.remotes)]
+    # Only those who have them have to be told apart by them.
+    more = (["lfs"] if job.lfs else []) + ([list(job.access)] if job.access else [])
+    return [job.name, job.namespace, msgspec.to_builtins(job.spec), bounds, list(job.remotes), *more]
 
 
 def _capabilities(tool: Tool, job: Job, seal: Seal) -> str:

@@ -40,6 +40,11 @@ def opened(origin: Origin) -> Tree:
             assert_never(origin)
 
 
+def reads_large_files(origin: Origin) -> bool:
+    """Whether files that are kept in Git LFS are read as what they are."""
+    return isinstance(origin, RevisionOrigin) and origin.revision.lfs
+
+
 @functools.lru_cache(maxsize=8)
 def _revision(revision: Revision) -> Tree:
     """The last few stay open, for one revision usually serves many renders."""

@@ -31,15 +31,17 @@ from trimtab.programs import (
 )
 from trimtab.programs.handover import Namespaces
 from trimtab.settings import ProgramsSettings, RenderingSettings
-from trimtab.sources.rendering import sandbox, work
+from trimtab.sources.rendering import pulling, sandbox, work
 from trimtab.sources.rendering.cleaning import cleaned
-from trimtab.sources.rendering.jobs import Bounds, Job, ProgramName
+from trimtab.sources.rendering.jobs import Bounds, Fetch, Job, ProgramName
 from trimtab.sources.rendering.looking import MAIN
-from trimtab.sources.rendering.origins import Origin
+from trimtab.sources.rendering.origins import Origin, reads_large_files
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.sandbox import PrivateFolders
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.rendering.store import key_in
+from trimtab.sources.repositories.credentials import Belonging
+from trimtab.sources.repositories.vault import private_folder, private_parent
 from trimtab.tasks import PoolPolicy, WorkerProcesses
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -58,6 +60,8 @@ class Request(Struct, frozen=True, kw_only=True):
     #: the trees of sources with a `ref`, which values files may come from
     refs: Mapping[str, Origin] = {}
     capabilities: Capabilities = Capabilities()
+    #: the credentials that its charts may be fetched with, from addresses that the operator allows
+    credentials: tuple[Belonging, ...] = ()
 
 
 class Renderer:
@@ -81,13 +85,17 @@ class Renderer:
             key=key_in(Path(settings.key).expanduser()),
             budget=settings.cache_size,
         )
+        self._bounds = Bounds(files=settings.source_files, bytes=settings.source_size)
         self._folders = PrivateFolders(sandbox.folder_for(settings))
+        self._private = private_parent(sandbox.folder_for(settings))
         self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency))
         self._turns = asyncio.Semaphore(settings.concurrency)
         self._found: dict[str, Program] = {}
         self._under_way: dict[bytes, asyncio.Event] = {}
         self._launches = Launches()
         self._possible: Walls | None = None
+        #: seconds of processor time that programs have taken, all together
+        self.spent = 0.0
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -132,7 +140,7 @@ class Renderer:
     @asynccontextmanager
     async def _alone(self, request: Request) -> AsyncIterator[None]:
         """One render at a time of the same thing; who had to wait finds the answer in the store."""
-        name = _ENCODER.encode(request)
+        name = _ENCODER.encode(self._task(request))
         while name in self._under_way:
             await self._under_way[name].wait()
         ended = self._under_way[name] = asyncio.Event()
@@ -174,11 +182,27 @@ class Renderer:
 
     async def _run_all(self, request: Request, started: work.Started, folder: Path) -> Finished:
         """Fetch what has to be fetched, then render; only fetching may reach the network."""
-        for arguments in started.fetches:
-            fetched = await self._run(request, started, folder, arguments, network=True)
-            if fetched.code != 0:
-                return fetched
+        for fetch in started.fetches:
+            await self._fetch(request, started, folder, fetch)
         return await self._run(request, started, folder, started.arguments, network=started.network)
+
+    async def _fetch(self, request: Request, started: work.Started, folder: Path, fetch: Fetch) -> None:
+        """Fetch one chart with the credential for it, and look through it."""
+        shown = pulling.shown_for(fetch, request.credentials)
+        with private_folder(
+            self._private, lambda place: pulling.pull_of(fetch, shown, folder=place).files
+        ) as place:
+            pull = pulling.pull_of(fetch, shown, folder=str(place))
+            for arguments in pull.commands:
+                done = await self._run(
+                    request, started, folder, arguments, network=True, more=pull.environment
+                )
+                if done.code != 0:
+                    words = done.stderr.decode("utf-8", "replace")
+                    private = (str(folder), str(place))
+                    raise pulling.error_of(fetch, request.name, words, shown, private)
+        fetched = _ENCODER.encode((request.name, str(folder / fetch.destination), self._bounds))
+        await self._pool.run(work.check_fetched, fetched, deadline=self._programs.wall)
 
     async def _run(
         self,
@@ -188,6 +212,7 @@ class Renderer:
         arguments: tuple[str, ...],
         *,
         network: bool,
+        more: Mapping[str, str] | None = None,
     ) -> Finished:
         program = self._found[started.program]
         if self._possible is not None:
@@ -196,7 +221,7 @@ class Renderer:
             finished = await run(
                 (*program.command, *arguments),
                 limits=self._limits(network=network),
-                environment=_environment(folder, self._path if network else ""),
+                environment=_environment(folder, self._path if network else "") | dict(more or {}),
                 cwd=folder,
                 view=None if network else folder,
                 launches=self._launches,
@@ -206,6 +231,7 @@ class Renderer:
             words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
             raise RenderFailed(request.name, reason, stopped.remedy) from stopped
+        self.spent += finished.cpu
         self._check_walls(request, finished.walls, network=network)
         return finished
 
@@ -245,8 +271,10 @@ class Renderer:
             namespace=request.namespace,
             spec=request.spec,
             capabilities=request.capabilities,
-            bounds=Bounds(files=self._settings.source_files, bytes=self._settings.source_size),
+            bounds=self._bounds,
             remotes=self._settings.remotes,
+            access=pulling.access_to(request.credentials, self._settings.remotes, self._keeping.key),
+            lfs=any(map(reads_large_files, (request.tree, *request.refs.values()))),
             programs={name: _dotted(program) for name, program in self._found.items()},
         )
         return work.Task(job=job, trees={MAIN: request.tree, **request.refs}, keeping=self._keeping)

@@ -21,13 +21,13 @@ from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, found_in
 from trimtab.resources.yaml import Document, documents
-from trimtab.sources.rendering import identity
+from trimtab.sources.rendering import archives, identity
 from trimtab.sources.rendering.affected import changed
 from trimtab.sources.rendering.cleaning import cleaned
 from trimtab.sources.rendering.detection import tool_for
 from trimtab.sources.rendering.generators import GENERATORS
 from trimtab.sources.rendering.identity import Record, Trace
-from trimtab.sources.rendering.jobs import Call, Job, ProgramName, Ready
+from trimtab.sources.rendering.jobs import Bounds, Call, Fetch, Job, ProgramName, Ready
 from trimtab.sources.rendering.looking import Trees
 from trimtab.sources.rendering.origins import Origin, opened
 from trimtab.sources.rendering.paths import joined, shown
@@ -89,7 +89,7 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     program: ProgramName
     arguments: tuple[str, ...]
     network: bool
-    fetches: tuple[tuple[str, ...], ...]
+    fetches: tuple[Fetch, ...]
     volatile: bool
     secrets: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -145,6 +145,20 @@ def finish(payload: bytes) -> bytes:
     if not said.started.volatile:  # then what was fetched is not named by the key
         _keep(store, identity.question(said.task.job, store.seal), trace, content)
     return content
+
+
+def check_fetched(payload: bytes) -> bytes:
+    """Return if what was fetched is as honest as what is vendored has to be."""
+    subject, folder, bounds = msgspec.msgpack.decode(payload, type=tuple[str, str, Bounds])
+    for archive in sorted(Path(folder).glob("*.tgz")):
+        archives.check(
+            archive.read_bytes(),
+            subject=subject,
+            path=archive.name,
+            most_files=bounds.files,
+            most_bytes=bounds.bytes,
+        )
+    return b""
 
 
 def known_keys(payload: bytes) -> bytes:

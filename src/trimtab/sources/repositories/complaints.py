@@ -106,6 +106,8 @@ _SIGNS: Final[dict[Meaning, tuple[str, ...]]] = {
         *("could not parse (?:commit|object)", "corrupt", "error reading", r"\.lock'"),
     ),
 }
+#: where whoever runs the command keeps credentials
+_WHERE: Final = "the file that repositories.credentials_file names has one entry for each"
 _COMPILED: Final = tuple((meaning, re.compile("|".join(signs))) for meaning, signs in _SIGNS.items())
 
 
@@ -141,6 +143,15 @@ def error_of(meaning: Meaning, subject: str, stderr: str, *, secrets: Iterable[s
             return RevisionMissing(subject, reason, "Name a commit that a branch or tag still holds")
         case _:
             return GitUnreachable(subject, reason, "It is tried again; look at the server and the network")
+
+
+def with_word_of(error: TrimtabError, shown: str) -> TrimtabError:
+    """The error with word of the credential that was shown, if another one could have helped."""
+    if not isinstance(error, CredentialRefused | RepositoryMissing):
+        return error
+    words = f"shown was {shown}" if shown else "no credential was shown, for none is for this address"
+    remedy = error.remedy if shown else f"{error.remedy}: {_WHERE}"
+    return type(error)(error.subject, f"{error.reason}; {words}", remedy)
 
 
 def error_of_mirror(subject: str, stderr: str) -> TrimtabError:

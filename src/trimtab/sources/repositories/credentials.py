@@ -85,21 +85,29 @@ class Belonging(Struct, frozen=True, kw_only=True):
     credential: Credential
     #: whether it is for everything below the address, too
     below: bool = False
+    #: how messages call it, so that its owner finds it; holds no secrets
+    name: str = ""
 
 
-def credential_for(address: Address, known: Iterable[Belonging]) -> Credential:
-    """The credential for exactly this address, else the one for the longest beginning of it, else none."""
-    best, best_rank = ANONYMOUS, 0
+def belonging_for(address: Address, known: Iterable[Belonging]) -> Belonging | None:
+    """The one for exactly this address, else the one for the longest beginning of it, else none."""
+    best, best_rank = None, 0
     for belonging in known:
         rank = _rank(address, belonging)
         if rank > best_rank:
-            best, best_rank = belonging.credential, rank
+            best, best_rank = belonging, rank
     return best
+
+
+def credential_for(address: Address, known: Iterable[Belonging]) -> Credential:
+    """The credential that is shown at this address; nobody's if none is for it."""
+    belonging = belonging_for(address, known)
+    return belonging.credential if belonging else ANONYMOUS
 
 
 def _rank(address: Address, belonging: Belonging) -> int:
     """How well a credential fits: 0 not at all; an exact address beats every beginning."""
-    origin, path = _scope(belonging)
+    origin, path = scope_of(belonging)
     if origin != address.origin:
         return 0
     names, wanted = path, _names(address.path)
@@ -108,8 +116,8 @@ def _rank(address: Address, belonging: Belonging) -> int:
     return 1 + len(names) if wanted[: len(names)] == names else 0
 
 
-def _scope(belonging: Belonging) -> tuple[tuple[Scheme, str, int], tuple[str, ...]]:
-    """Whom a credential is for; the beginning of addresses may be a host alone."""
+def scope_of(belonging: Belonging) -> tuple[tuple[Scheme, str, int], tuple[str, ...]]:
+    """Whom a credential is for: scheme, host and port, and the names of the path; these may be none."""
     host_alone = belonging.below and belonging.url.rstrip("/").count("/") == 2 and "://" in belonging.url
     address = address_of(f"{belonging.url.rstrip('/')}/any" if host_alone else belonging.url)
     return address.origin, () if host_alone else _names(address.path)

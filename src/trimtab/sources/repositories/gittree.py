@@ -10,13 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pygit2
+from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, Missing, SourceRefused, Unavailable
+from trimtab.sources.repositories.largestore import LargeStore
+from trimtab.sources.repositories.pointers import ATTRIBUTE, LONGEST, Pointer, pointer_in
 from trimtab.sources.repositories.revisions import Revision
 from trimtab.sources.trees import Entry, EntryKind, Tree
+
+if TYPE_CHECKING:
+    import pygit2
 
 #: a file larger than this is no manifest; a small pack can hold a very large one
 LARGEST_FILE: Final = 32 * 1024 * 1024
@@ -32,8 +37,7 @@ _KINDS: Final = {
 }
 #: names that would mean another place than the folder they stand in, or that git itself never checks out
 _BAD_NAMES: Final = frozenset({"", ".", ".."})
-#: how a pointer of Git LFS begins, and the names of files that somebody would try to understand
-_LFS: Final = b"version https://git-lfs.github.com/spec/"
+#: names of files that somebody would try to understand
 _MANIFESTS: Final = (".yaml", ".yml", ".json", ".tpl", ".jsonnet", ".libsonnet")
 
 
@@ -41,16 +45,36 @@ class ObjectMissing(Unavailable):
     """A mirror lacks an object that it should have, or holds it damaged; the next fetch mends it."""
 
 
+class LargeFileMissing(Unavailable):
+    """A file is kept in Git LFS and could not be fetched; it is tried again with the next fetch."""
+
+
+class LargeFilesOf(Struct, frozen=True, kw_only=True):
+    """How it stands with the files that a revision keeps in Git LFS."""
+
+    #: why some of them could not be fetched; empty if nothing was in the way
+    problem: str = ""
+
+
 class GitTree:
     """The files of one commit of a bare repository."""
 
-    def __init__(self, mirror: str | Path, commit: str, *, largest: int = LARGEST_FILE) -> None:
-        """Open a commit; files larger than `largest` are refused."""
+    def __init__(
+        self,
+        mirror: str | Path,
+        commit: str,
+        *,
+        largest: int = LARGEST_FILE,
+        large_files: LargeFilesOf | None = None,
+    ) -> None:
+        """Open a commit; files larger than `largest` are refused, also those that are kept in Git LFS."""
         if not _COMMIT.fullmatch(commit):
             raise InvalidSpec(f"commit {commit[:80]!r}", "is not a full commit id", "Give all 40 digits")
         self._objects = _opened(Path(mirror))
         self._commit = commit
         self._largest = largest
+        self._large_files = large_files
+        self._store = LargeStore(Path(mirror))
         self._folders: dict[str, dict[str, Entry]] = {}
         self._root = Entry(name="", kind=EntryKind.FOLDER, id=self._tree_of(commit))
 
@@ -83,14 +107,55 @@ class GitTree:
         found = self.entry(path)
         if found is None or found.kind not in {EntryKind.FILE, EntryKind.LINK}:
             raise Missing(self._subject(path), "there is no such file", "Mend the path")
-        content = self._object(found.id, pygit2.enums.ObjectType.BLOB, self._largest, path)
-        if content.startswith(_LFS) and path.endswith(_MANIFESTS):
-            reason = "is kept in Git LFS, and only a pointer to it is in the repository"
-            raise SourceRefused(self._subject(path), reason, "Commit the file itself")
-        return content
+        content = self._object(found.id, "BLOB", self._largest, path)
+        pointer = pointer_in(content) if found.kind is EntryKind.FILE else None
+        return content if pointer is None else self._pointed_at(pointer, path, content)
+
+    def _pointed_at(self, pointer: Pointer, path: str, content: bytes) -> bytes:
+        """The file that a pointer stands for; where LFS is off, a pointer is a file like any other."""
+        if self._large_files is None:
+            if path.endswith(_MANIFESTS):
+                reason = "is kept in Git LFS, and only a pointer to it is in the repository"
+                remedy = "Switch repositories.lfs on, or commit the file itself"
+                raise SourceRefused(self._subject(path), reason, remedy)
+            return content
+        self._check_size(pointer.size, self._largest, path)
+        found = self._store.read(pointer)
+        if found is None:
+            reason = f"is kept in Git LFS: {self._large_files.problem or 'its server does not have it'}"
+            raise LargeFileMissing(self._subject(path), reason, "Mend that, or set repositories.lfs to false")
+        return found
+
+    def pointers(self, paths: Iterable[str] = ("",)) -> tuple[Pointer, ...]:
+        """The files at and below these paths that are kept in Git LFS, and that are not too large to read."""
+        if not any(self._marks_large_files(self._root)):
+            return ()
+        entries = (entry for path in paths if (entry := self.entry(path)))
+        ids = {file.id for entry in entries for file in self._files(entry) if file.kind is EntryKind.FILE}
+        found = {pointer for id_ in ids if (pointer := self._pointer(id_))}
+        return tuple(sorted(pointer for pointer in found if pointer.size <= self._largest))
+
+    def _marks_large_files(self, folder: Entry) -> Iterator[bool]:
+        """For each .gitattributes whether it mentions LFS; most repositories have none that does."""
+        for entry in self._folder(folder.id).values():
+            if entry.kind is EntryKind.FOLDER:
+                yield from self._marks_large_files(entry)
+            elif entry.name == ".gitattributes" and entry.kind is EntryKind.FILE:
+                yield ATTRIBUTE in self._object(entry.id, "BLOB", self._largest, entry.name)
+
+    def _pointer(self, id_: str) -> Pointer | None:
+        import pygit2
+
+        oid = pygit2.Oid(hex=id_)
+        # A partial mirror lacks files; those that are wanted were brought before.
+        if oid not in self._objects or self._objects.read_header(oid)[1] > LONGEST:
+            return None
+        return pointer_in(self._objects.read(oid)[1])
 
     def missing(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The ids of files at and below these paths that a partial mirror does not hold."""
+        import pygit2
+
         entries = (entry for path in paths if (entry := self.entry(path)))
         found = {file.id for entry in entries for file in self._files(entry)}
         return tuple(sorted(id_ for id_ in found if pygit2.Oid(hex=id_) not in self._objects))
@@ -106,7 +171,7 @@ class GitTree:
         return f"{path or 'the root'} at {self._commit[:8]}"
 
     def _tree_of(self, commit: str) -> str:
-        text = self._object(commit, pygit2.enums.ObjectType.COMMIT, _LARGEST_FOLDER, "the commit")
+        text = self._object(commit, "COMMIT", _LARGEST_FOLDER, "the commit")
         first = re.match(rb"tree ([0-9a-f]{40})\n", text)
         if first is None:
             raise SourceRefused(f"commit {commit[:8]}", "names no tree", "Choose another commit")
@@ -116,19 +181,24 @@ class GitTree:
         """A folder's entries by name, read once."""
         known = self._folders.get(tree)
         if known is None:
-            text = self._object(tree, pygit2.enums.ObjectType.TREE, _LARGEST_FOLDER, "a folder")
+            text = self._object(tree, "TREE", _LARGEST_FOLDER, "a folder")
             known = self._folders[tree] = entries_in(text, subject=f"a folder at {self._commit[:8]}")
         return known
 
-    def _object(self, id_: str, kind: pygit2.enums.ObjectType, largest: int, path: str) -> bytes:
+    def _check_size(self, size: int, largest: int, path: str) -> None:
+        if size > largest:
+            reason = f"has {size} bytes; at most {largest} are read"
+            raise SourceRefused(self._subject(path), reason, "Take it out of the folder that is rendered")
+
+    def _object(self, id_: str, kind: str, largest: int, path: str) -> bytes:
+        import pygit2
+
         oid = pygit2.Oid(hex=id_)
         try:
             found, size = self._objects.read_header(oid)
-            if found != kind:
+            if found.name != kind:
                 raise SourceRefused(self._subject(path), f"is a {found.name.lower()}", "Choose a commit")
-            if size > largest:
-                reason = f"has {size} bytes; at most {largest} are read"
-                raise SourceRefused(self._subject(path), reason, "Take it out of the folder that is rendered")
+            self._check_size(size, largest, path)
             return self._objects.read(oid)[1]
         except (KeyError, ValueError, OSError, pygit2.GitError) as exc:
             reason = "the mirror lacks it, or holds it damaged"
@@ -185,7 +255,8 @@ class MountedTree:
 
 def tree_of(revision: Revision) -> Tree:
     """The files of a revision, with its submodules where they hang."""
-    tree = GitTree(revision.mirror, revision.commit)
+    large = LargeFilesOf(problem=revision.lfs_problem) if revision.lfs else None
+    tree = GitTree(revision.mirror, revision.commit, large_files=large)
     mounts = {mount.path: tree_of(mount.revision) for mount in revision.submodules}
     return MountedTree(tree, mounts) if mounts else tree
 
@@ -223,4 +294,6 @@ def _opened(mirror: Path) -> pygit2.Odb:
     objects = mirror / "objects"
     if not objects.is_dir():
         raise ObjectMissing(f"mirror {mirror.name}", "is not there", "It is made with the next fetch")
+    import pygit2  # here, because renders of plain folders never need it
+
     return pygit2.Odb(str(objects))

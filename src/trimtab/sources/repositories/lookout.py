@@ -24,10 +24,11 @@ from trimtab.programs.handover import Namespaces
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.hints.changes import Change, Concerned, Interest, Interests
 from trimtab.sources.repositories.addresses import Address, address_of
-from trimtab.sources.repositories.complaints import Meaning, RevisionMissing
+from trimtab.sources.repositories.complaints import Meaning, RevisionMissing, with_word_of
 from trimtab.sources.repositories.credentials import (
+    ANONYMOUS,
     Belonging,
-    Credential,
+    belonging_for,
     credential_for,
     fingerprint,
     trust_digest,
@@ -35,7 +36,11 @@ from trimtab.sources.repositories.credentials import (
 from trimtab.sources.repositories.flights import Flights
 from trimtab.sources.repositories.gitsetup import Reach
 from trimtab.sources.repositories.gittree import GitTree
+from trimtab.sources.repositories.largefiles import LargeFiles, large_server
+from trimtab.sources.repositories.largestore import LargeStore
 from trimtab.sources.repositories.mirrors import Mirror, mirror_path
+from trimtab.sources.repositories.pointers import CONFIG as LFS_CONFIG
+from trimtab.sources.repositories.pointers import Pointer, endpoint_of
 from trimtab.sources.repositories.program import GitComplained, GitProgram, Redirected, found_git
 from trimtab.sources.repositories.reaching import Gate
 from trimtab.sources.repositories.refs import (
@@ -83,9 +88,11 @@ Tell = Callable[[str, Standing], None]
 class _Access:
     """One credential at one repository."""
 
-    def __init__(self, address: Address, credential: Credential, known: tuple[Belonging, ...]) -> None:
+    def __init__(self, address: Address, shown: Belonging | None, known: tuple[Belonging, ...]) -> None:
         self.address = address
-        self.credential = credential
+        self.credential = shown.credential if shown else ANONYMOUS
+        #: how messages call the credential; empty if there is none
+        self.name = (shown.name or f"the credential for {shown.url}") if shown else ""
         self._known = known
         #: when it last opened the repository; None if it never did, or does no longer
         self.proven_at: float | None = None
@@ -272,7 +279,8 @@ class Repositories:
     def _entered(self, wanted: Wanted) -> tuple[_Repository, _Access]:
         """The repository and the credential that a consumer means; nothing is asked or made yet."""
         address = address_of(wanted.url)
-        credential = credential_for(address, wanted.credentials)
+        shown = belonging_for(address, wanted.credentials)
+        credential = shown.credential if shown else ANONYMOUS
         kind = "partial" if wanted.partial else ""
         identity = f"{address.identity} {trust_digest(credential.trust)} {kind}".rstrip()
         repository = self._known.get(identity)
@@ -282,9 +290,9 @@ class Repositories:
             path = mirror_path(self._root, identity)
             mirror = Mirror(path, self._git, self._clock, partial=wanted.partial)
             repository = self._known[identity] = _Repository(identity, address, mirror)
-        access = repository.accesses.setdefault(
-            fingerprint(credential, self._key), _Access(address, credential, wanted.credentials)
-        )
+        # Two may have the same credential from different places; each hears of his own place only.
+        key = f"{fingerprint(credential, self._key)} {shown.name if shown else ''}"
+        access = repository.accesses.setdefault(key, _Access(address, shown, wanted.credentials))
         return repository, access
 
     def _forget_idle(self) -> None:
@@ -323,8 +331,8 @@ class Repositories:
         except GitComplained as complaint:
             if complaint.meaning in {Meaning.REFUSED, Meaning.NO_REPOSITORY}:
                 access.proven_at = None
-            access.error = complaint.error
-            raise complaint.error from complaint
+            access.error = with_word_of(complaint.error, access.name)
+            raise access.error from complaint
         except TrimtabError as error:
             access.error = error
             raise
@@ -372,6 +380,8 @@ class Repositories:
         revision = Revision(
             url=wanted.url, commit=chosen.commit, ref=chosen.ref, mirror=str(repository.mirror.path)
         )
+        if wanted.lfs:
+            revision = await self._with_large_files(repository, access, revision, wanted)
         if not wanted.submodules:
             return revision
         mounts = await self._mounts(repository, reach.address, revision, wanted, depth)
@@ -388,6 +398,38 @@ class Repositories:
         async with self._places:
             await repository.mirror.fill(reach, commit, tuple(path.strip("/") for path in paths))
         repository.filled = {each for each in repository.filled if each[1] != paths} | {(commit, paths)}
+
+    async def _with_large_files(
+        self, repository: _Repository, access: _Access, revision: Revision, wanted: Wanted
+    ) -> Revision:
+        """The revision with its files of Git LFS; that they cannot be had concerns only who reads them."""
+        key = ("large", repository.identity, id(access), revision.commit, wanted.paths)
+        try:
+            await self._flights.join(key, partial(self._bring_large, repository, access, revision, wanted))
+        except TrimtabError as error:
+            problem = str(with_word_of(error, access.name))
+            return structs.replace(revision, lfs=True, lfs_problem=problem)
+        return structs.replace(revision, lfs=True)
+
+    async def _bring_large(
+        self, repository: _Repository, access: _Access, revision: Revision, wanted: Wanted
+    ) -> None:
+        async def bring(store: LargeStore, pointers: tuple[Pointer, ...]) -> None:
+            configured = await self._lfs_url(repository, revision)
+            endpoint = endpoint_of(access.address, configured)
+            server = large_server(access.address, endpoint, access.credential, wanted.credentials)
+            await LargeFiles(self._settings, self._gate).bring(store, pointers, server)
+
+        async with self._places:
+            await repository.mirror.keep_large(revision.commit, wanted.paths or ("",), bring)
+
+    async def _lfs_url(self, repository: _Repository, revision: Revision) -> str:
+        """The server that the repository itself names, if it does."""
+        if GitTree(revision.mirror, revision.commit).entry(LFS_CONFIG) is None:
+            return ""
+        command = ("config", "--blob", f"{revision.commit}:{LFS_CONFIG}", "--default", "", "--get", "lfs.url")
+        listed = await self._git.local(repository.mirror.path, *command)
+        return listed.decode("utf-8", "replace").strip()
 
     async def _chosen(
         self, repository: _Repository, listing: Listing, access: _Access, target: Target
@@ -431,7 +473,12 @@ class Repositories:
             raise SourceRefused(subject, "git cannot read it", f"Mend {FILE}") from complaint
         mounts = []
         for submodule in submodules_in(tree, listed, outer):
-            inner = Wanted(url=submodule.address.url, credentials=wanted.credentials, submodules=True)
+            inner = Wanted(
+                url=submodule.address.url,
+                credentials=wanted.credentials,
+                submodules=True,
+                lfs=wanted.lfs,
+            )
             below, access = self._entered(inner)
             target = target_of(submodule.commit)
             listing = await self._opened(below, access, target)
@@ -504,7 +551,8 @@ class Repositories:
         for consumer, follower in repository.followers.items():
             wanted = follower.wanted
             same = (wanted.url, follower.target, id(follower.access), wanted.submodules, wanted.partial)
-            groups.setdefault((same, wanted.paths if wanted.partial else ()), []).append(consumer)
+            paths = wanted.paths if wanted.partial or wanted.lfs else ()
+            groups.setdefault((same, wanted.lfs, paths), []).append(consumer)
         for consumers in groups.values():
             await self._advance_together(repository, consumers)
 

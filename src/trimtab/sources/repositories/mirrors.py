@@ -15,16 +15,18 @@ import itertools
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from trimtab.errors import SourceRefused, TrimtabError, Unavailable
 from trimtab.sources.repositories.complaints import Meaning, RevisionMissing
 from trimtab.sources.repositories.gitsetup import Reach
 from trimtab.sources.repositories.gittree import GitTree
+from trimtab.sources.repositories.largestore import LargeStore
+from trimtab.sources.repositories.pointers import Pointer
 from trimtab.sources.repositories.program import GitComplained, GitProgram
 from trimtab.sources.repositories.refs import Chosen
 from trimtab.tasks.clock import Clock
@@ -37,6 +39,10 @@ _FETCH: Final = (
     *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"),
     *("--no-recurse-submodules", "--update-shallow", "--stdin"),
 )
+
+
+#: brings the files of Git LFS that a store lacks
+Bring: TypeAlias = Callable[[LargeStore, tuple[Pointer, ...]], Awaitable[None]]
 
 
 def mirror_path(root: Path, identity: str) -> Path:
@@ -97,6 +103,24 @@ class Mirror:
             asking = ("-c", "fetch.negotiationAlgorithm=noop", *self._command(reach))
             await self._git.remote(self.path, reach, *asking, stdin=ids, wall=wall)
             await self._check_size(commit)
+
+    async def keep_large(self, commit: str, paths: tuple[str, ...], bring: Bring) -> None:
+        """Have the files brought that a revision keeps in Git LFS at and below some paths."""
+        store = LargeStore(self.path)
+        if store.is_complete(commit, paths):
+            return
+        pointers = await asyncio.to_thread(lambda: GitTree(self.path, commit).pointers(paths))
+        async with self._held():
+            self._check_room(store, pointers)
+            store.note(commit, paths, pointers)
+            if pointers:
+                await bring(store, pointers)
+
+    def _check_room(self, store: LargeStore, pointers: tuple[Pointer, ...]) -> None:
+        most, wanted = self._git.settings.largest_mirror, (each for each in pointers if not store.has(each))
+        if store.size() + sum(each.size for each in wanted) > most:
+            reason = f"its files of Git LFS would take more than {most >> 20} MiB"
+            raise SourceRefused(f"mirror {self.path.name}", reason, "Raise repositories.largest_mirror")
 
     async def mend(self, reach: Reach, chosen: Chosen) -> bool:
         """Look whether the mirror is damaged and, if so, make it anew; whether it was."""
@@ -256,6 +280,8 @@ class Mirror:
         stale = [ref for ref in self._all_kept() if ref.parent.name < oldest]
         for ref in stale:
             ref.unlink(missing_ok=True)
+        if stale:
+            LargeStore(self.path).tidy({ref.name for ref in self._all_kept()})
         if stale or len(list(self.path.glob("objects/pack/*.pack"))) > _MOST_PACKS:
             await self._repack()
 

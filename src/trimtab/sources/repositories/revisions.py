@@ -26,6 +26,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     credentials: tuple[Belonging, ...] = ()
     #: whether submodules are fetched, too; they must lie on the same server
     submodules: bool = False
+    #: whether files that are kept in Git LFS are fetched, too
+    lfs: bool = False
     #: folders and files that matter to this consumer, so that a webhook about others is no news; all if empty
     paths: tuple[str, ...] = ()
     #: whether only the files at and below these paths are fetched: for very large repositories
@@ -48,6 +50,9 @@ class Revision(Struct, frozen=True, kw_only=True):
     ref: str = ""
     #: the mirror's folder: `GitTree(mirror, commit)` reads it, in any process
     mirror: str
+    #: whether files that are kept in Git LFS are read; and why some of them could not be fetched
+    lfs: bool = False
+    lfs_problem: str = ""
     submodules: tuple[Mount, ...] = ()
 
 

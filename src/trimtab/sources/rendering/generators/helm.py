@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
-from trimtab.resources.yaml import dump, load
+from trimtab.resources.yaml import load
 from trimtab.sources.rendering import archives, remotes
 from trimtab.sources.rendering.cleaning import is_telling, secret_texts
 from trimtab.sources.rendering.copies import Copies, place_of
 from trimtab.sources.rendering.detection import CHART
-from trimtab.sources.rendering.jobs import Call, Job
+from trimtab.sources.rendering.jobs import Call, Fetch, Job
 from trimtab.sources.rendering.looking import Trees, Watched
 from trimtab.sources.rendering.paths import below, joined, shown
 from trimtab.sources.rendering.specs import Helm
@@ -142,7 +142,7 @@ class _Chart:
         self._options = options
         self.copies = Copies(most_files=job.bounds.files, subject=job.subject)
         self.secrets: list[str] = []
-        self.fetches: list[tuple[str, ...]] = []
+        self.fetches: list[Fetch] = []
         self.volatile = False
 
     def take(self) -> None:
@@ -206,9 +206,15 @@ class _Chart:
         self.volatile |= _EXACT.fullmatch(version) is None
         charts = f"./{place_of(self._tree, self._folder)}/charts"
         self.copies.write(f"{charts[2:]}/.keep", b"")
-        is_registry = repository.startswith("oci://")
-        where = (f"{repository.rstrip('/')}/{name}",) if is_registry else (name, f"--repo={repository}")
-        self.fetches.append(("pull", *where, f"--version={version}", f"--destination={charts}"))
+        self.fetches.append(
+            Fetch(
+                name=name,
+                repository=repository,
+                version=version,
+                destination=charts,
+                pass_credentials=self._options.pass_credentials,
+            )
+        )
 
     def _locked(self) -> dict[str, str]:
         """The exact versions that were once chosen."""
@@ -308,6 +314,8 @@ class _Chart:
 
     def _own_values(self) -> bytes | None:
         if self._options.values_object is not None:
+            from trimtab.resources.yaml import dump  # which few renders need
+
             return dump(dict(self._options.values_object)).encode()
         return self._options.values.encode() if self._options.values else None
 

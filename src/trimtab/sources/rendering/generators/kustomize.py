@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from trimtab.errors import InvalidSpec, SourceRefused
-from trimtab.resources.yaml import documents, dump, load
+from trimtab.resources.yaml import documents, load
 from trimtab.sources.rendering import remotes
 from trimtab.sources.rendering.cleaning import secret_texts
 from trimtab.sources.rendering.copies import Copies, place_of
@@ -114,6 +114,8 @@ class _Walk:
         changed = edited(content, self._options, self._job.subject)
         changed = with_components(changed, self._components(folder), self._job.subject)
         if changed is not content and changed != content:
+            from trimtab.resources.yaml import dump  # which few renders need
+
             self.copies.write(place_of(self._tree, path), dump(changed).encode())
         return changed
 

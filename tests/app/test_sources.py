@@ -1,0 +1,95 @@
+"""Manifests of private repositories, opened with the credentials file of whoever runs the command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from testbed.gitserver import HttpRepository, SshRepository
+from tests.sources.upstream import Upstream
+from trimtab.app import open_manifests
+from trimtab.app.sources import AppSource, SourceManifests, recorded
+from trimtab.engine.units import Destination, SyncUnit
+from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings, Settings
+from trimtab.sources.repositories.complaints import CredentialRefused
+
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: private}\n"
+
+
+@asynccontextmanager
+async def manifests_with(folder: Path, *entries: str) -> AsyncIterator[SourceManifests]:
+    """Manifests for somebody whose credentials file has these entries."""
+    file = folder / "credentials.toml"
+    file.touch(0o600)
+    file.write_text("".join(f"[[credential]]\n{entry}\n" for entry in entries))
+    settings = Settings(
+        programs=ProgramsSettings(fetch=False),
+        repositories=RepositoriesSettings(
+            folder=str(folder / "mirrors"),
+            credentials_file=str(file),
+            allow_schemes=("https", "ssh", "http"),
+            allow_hosts=("127.0.0.1",),
+        ),
+        rendering=RenderingSettings(cache=str(folder / "renders"), key=str(folder / "apart" / "key")),
+    )
+    path = os.environ["PATH"]  # noqa: TID251 - tests are an edge: git and ssh are where the machine has them
+    async with open_manifests(settings, path=path) as manifests:
+        yield manifests
+
+
+def unit_of(url: str) -> SyncUnit:
+    source = AppSource(repo_url=url, target_revision="main")
+    return SyncUnit(
+        id="app", source=recorded(source), destination=Destination(cluster="none", namespace="shop")
+    )
+
+
+def password_entry(repository: HttpRepository, url: str, password: str) -> str:
+    return f'url = "{url}"\nusername = "{repository.user}"\npassword = "{password}"'
+
+
+async def test_private_repositories_are_opened_with_the_entries_for_them(
+    tmp_path: Path, git_http: HttpRepository, git_ssh: SshRepository
+) -> None:
+    commits = [Upstream(each.path).commit({"a.yaml": MANIFEST}) for each in (git_http, git_ssh)]
+    host = git_http.https_url.rpartition("/")[0]
+    (tmp_path / "key").touch(0o600)
+    (tmp_path / "key").write_text(git_ssh.key.read_text())
+    entries = (
+        f'{password_entry(git_http, host, git_http.password)}\nca_file = "{git_http.ca_file}"',
+        f'url = "{git_ssh.url}"\nssh_key_file = "key"\nknown_hosts_file = "{git_ssh.known_hosts}"',
+    )
+    async with manifests_with(tmp_path, *entries) as manifests:
+        made = [await manifests.generate(unit_of(url), "") for url in (git_http.https_url, git_ssh.url)]
+    assert [each.revision for each in made] == commits
+    assert [len(each.manifests) for each in made] == [1, 1]
+
+
+async def test_a_refusal_says_which_entry_was_shown_and_what_to_do(
+    tmp_path: Path, git_http: HttpRepository
+) -> None:
+    Upstream(git_http.path).commit({"a.yaml": MANIFEST})
+    entries = (
+        password_entry(git_http, "https://elsewhere.example", "other"),
+        password_entry(git_http, git_http.url, "opensesame-wrong"),
+    )
+    async with manifests_with(tmp_path, *entries) as manifests:
+        with pytest.raises(CredentialRefused) as refused:
+            await manifests.generate(unit_of(git_http.url), "")
+        file = tmp_path / "credentials.toml"
+        assert f"shown was entry 2 of credentials file {file}" in refused.value.reason
+        assert refused.value.remedy == "Give a credential that may read it"
+        assert "opensesame" not in str(refused.value)
+
+        file.write_text("")
+        with pytest.raises(CredentialRefused) as refused:
+            await manifests.generate(unit_of(git_http.url), "")
+        assert "no credential was shown" in refused.value.reason
+        assert "repositories.credentials_file" in refused.value.remedy
+        # The right one is taken up without a new start.
+        file.write_text(f"[[credential]]\n{password_entry(git_http, git_http.url, git_http.password)}\n")
+        assert (await manifests.generate(unit_of(git_http.url), "")).manifests

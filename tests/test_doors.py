@@ -1,0 +1,41 @@
+"""Doors that open when somebody comes: they offer what type checkers see, and cost nothing before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from trimtab.doors import opened_when_asked
+
+LAZY = ("trimtab.kube", "trimtab.kube.auth", "trimtab.sources", "trimtab.engine", "trimtab.engine.stores")
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_door_opens_to_every_name_it_offers(package: str) -> None:
+    door = import_module(package)
+    assert [name for name in door.__all__ if getattr(door, name).__name__ != name] == []
+
+
+def test_a_name_that_is_not_offered_is_said_to_be_missing() -> None:
+    ask = opened_when_asked("trimtab.kube", {"leases": ("Lease",)})
+    assert ask("Lease").__name__ == "Lease"
+    with pytest.raises(AttributeError, match=r"module 'trimtab\.kube' has no attribute 'Leese'"):
+        ask("Leese")
+
+
+@pytest.mark.parametrize(
+    ("module", "spared"),
+    [
+        ("trimtab.sources.rendering.work", {"aiohttp", "pygit2", "asyncio"}),
+        ("trimtab.app", {"pygit2", "prometheus_client", "pytest", "trimtab.apiserver"}),
+    ],
+)
+def test_what_is_started_for_each_command_imports_nothing_it_may_not_need(
+    module: str, spared: set[str]
+) -> None:
+    words = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, check=True, text=True)
+    assert spared & set(done.stdout.split()) == set()
