@@ -34,8 +34,9 @@ format: setup ## put the sources into the house's format
 lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py lock
 
-docs: setup ## write the generated parts of docs/
+docs: setup ## write the generated parts of docs/, and deploy/
 	@$(BIN)/python -m scripts.write_docs
+	@$(BIN)/python -m scripts.make_deploy
 
 pictures: setup ## run the demo on a terminal and draw docs/pictures from what it showed
 	@$(BIN)/python -m scripts.make_pictures

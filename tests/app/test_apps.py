@@ -103,7 +103,7 @@ async def test_waiting_too_long_says_how_the_app_stands(stage: Stage) -> None:
     await stage.sync(config_map("settings"))
     async with stage.apps.work_on(await stage.unit()) as work:
         assert (await work.until([Goal.HEALTHY], 0)).id == "shop"
-        with pytest.raises(NotWell, match=r"app shop: it is Synced and Healthy, after 0 s"):
+        with pytest.raises(NotWell, match=r"app shop: after 0 s it is Synced and Healthy"):
             await work.until([Goal.DEGRADED], 0)
 
 

@@ -56,6 +56,10 @@ async def open_apps(access: Access, settings: Settings, *, path: str, who: str) 
             yield Apps(cluster, settings, manifests, installation, who, get_ready=manifests.get_ready)
 
 
+def _unsaid(_error: TrimtabError) -> None:
+    """Nobody is told."""
+
+
 class Apps:
     """The apps that one installation keeps in one cluster."""
 
@@ -82,9 +86,9 @@ class Apps:
         #: leases of shards as they were seen: one that is not renewed any more runs out
         self._seen: dict[str, Lease] = {}
 
-    async def all(self) -> tuple[SyncUnit, ...]:
-        """Every app, by name."""
-        return await self.records().list() if self.installation.recorded else ()
+    async def all(self, unreadable: Callable[[TrimtabError], None] = _unsaid) -> tuple[SyncUnit, ...]:
+        """Every app, by name; what is recorded and cannot be read is told to `unreadable`."""
+        return await self.records().list(unreadable) if self.installation.recorded else ()
 
     async def find(self, name: str) -> SyncUnit | None:
         """The app of this name, if there is one."""

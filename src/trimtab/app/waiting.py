@@ -40,7 +40,7 @@ async def until(
                 unit = engine.unit(name)
                 told(unit)
     except DeadlinePassed as error:
-        reason = f"it is {stands(unit)}, after {seconds:g} s"
+        reason = f"after {seconds:g} s it is {stands(unit)}"
         raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
     finally:
         silence()

@@ -70,7 +70,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
 
 async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
     async with apps_at(invocation, reach) as apps:
-        return await apps.all()
+        return await apps.all(lambda error: click.echo(f"Left out: {error}", err=True))
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:

@@ -23,6 +23,7 @@ VERBS = {
     "doctor": "doctor",
     "health": "health",
     "history": "history",
+    "install": "install",
     "pause": "pause",
     "plan": "plan",
     "render": "render",

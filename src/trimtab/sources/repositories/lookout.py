@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -172,7 +172,8 @@ class Repositories:
 
     async def __aenter__(self) -> Self:
         """Find git, remove what killed processes left, and begin to look out."""
-        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(OSError):  # whoever needs a mirror is told; not everybody does
+            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._git: GitProgram = await found_git(
             self._settings, path=self._path, folder=self._root, namespaces=self._namespaces
         )
