@@ -15,10 +15,13 @@ from tests.engine.stage import Json, config_map, deployment, job
 from trimtab.app.deletion import DELETION, NotGone
 from trimtab.app.holds import pause
 from trimtab.app.rollbacks import pin_for
+from trimtab.app.shards import shards
+from trimtab.app.sources import AppSource, recorded
 from trimtab.app.why.showing import answer_json, answer_text
 from trimtab.engine.stores.changing import with_pin
 from trimtab.engine.units import Automated, Policy
 from trimtab.errors import GitUnreachable, RenderFailed
+from trimtab.tasks import SystemClock
 
 
 @pytest.fixture
@@ -151,6 +154,25 @@ async def test_a_sync_that_nobody_carries_on_is_named(stage: Stage) -> None:
     answer = await stage.why()
     assert causes(answer) == ["interrupted", "wave-waits"]
     assert answer.chains[0].remedy == "Finish it: trimtab sync shop"
+
+
+async def test_a_sync_that_a_runner_carries_on_is_not_called_interrupted(stage: Stage) -> None:
+    gate = job("gate", hook="PreSync")
+    gate["spec"]["suspend"] = True
+    async with stage.syncing(gate, config_map("last")):
+        pass
+    (shard,) = shards(1)
+    now = f"{SystemClock().now():%Y-%m-%dT%H:%M:%S.%fZ}"
+    spec = {"holderIdentity": "runner-1", "leaseDurationSeconds": 60, "acquireTime": now, "renewTime": now}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": shard.lease}}
+    await stage.create({**lease, "spec": spec})
+    # A runner leaves alone what comes from a folder of somebody's machine.
+    assert causes(await stage.why()) == ["interrupted", "wave-waits"]
+    kept = recorded(AppSource(repo_url="https://git.example/shop.git"))
+    await stage.apps.records().update(replace(await stage.unit(), source=kept))
+    answer = await stage.why()
+    assert causes(answer) == ["wave-waits"]
+    assert answer.chains[0].links[1].evidence == "runner-1 carries it on"
 
 
 async def test_a_hook_that_failed_is_named_with_how_its_container_ended(stage: Stage) -> None:

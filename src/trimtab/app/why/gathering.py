@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.apps import Apps
+from trimtab.app.shards import is_kept
 from trimtab.app.sources import source_of
 from trimtab.app.why.asking import resource_meant, split
 from trimtab.app.why.chain import Answer, answer_from
@@ -32,8 +33,9 @@ from trimtab.engine.operations import Operation, StepPhase
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import SyncUnit, UnitStatus
 from trimtab.errors import Missing, TrimtabError
+from trimtab.kube import Lease
 from trimtab.kube.discovery import Discovery
-from trimtab.kube.failures import NotFound
+from trimtab.kube.failures import Forbidden, NotFound
 from trimtab.kube.objects import KubeObject, OwnerReference
 from trimtab.kube.times import BadTime, parse_time
 from trimtab.resources.keys import ResourceKey
@@ -89,7 +91,7 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
         now=clock.now(),
         unit=unit,
         source=str(source_of(unit)),
-        holder=await _holder(apps, unit.id, clock.now()),
+        holder=await _holder(apps, unit, clock.now()),
     )
     # Whoever looks must not set off what the app's policy would do by itself.
     calm = replace(unit, policy=replace(unit.policy, automated=None))
@@ -139,9 +141,21 @@ def _compared(facts: Facts, unit: SyncUnit, preview: Preview) -> Facts:
     )
 
 
-async def _holder(apps: Apps, name: str, now: datetime) -> str:
-    """Who works on an app; a lease that ran out is held by nobody."""
-    holding = await apps.lease_of(name).holding()
+async def _holder(apps: Apps, unit: SyncUnit, now: datetime) -> str:
+    """Who works on an app: somebody at a command line, or else the runner that keeps it."""
+    worker = await _held_by(apps.lease_of(unit.id), now)
+    if worker or not is_kept(unit):
+        return worker
+    try:
+        keeper = await apps.keeper_of(unit.id)
+    except Forbidden:
+        return ""  # whoever may not list leases is answered all the same
+    return await _held_by(keeper, now) if keeper is not None else ""
+
+
+async def _held_by(lease: Lease, now: datetime) -> str:
+    """Who holds a lease; one that ran out is held by nobody."""
+    holding = await lease.holding()
     if holding is None or not holding.holder:
         return ""
     try:
