@@ -6,7 +6,7 @@ DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-sources clean
+.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +34,12 @@ format: setup ## put the sources into the house's format
 lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
 	@python=$$(scripts/find_python.sh $(PYTHON)) && "$$python" scripts/bootstrap.py lock
 
-docs: setup ## write the generated parts of docs/
+docs: setup ## write the generated parts of docs/, and deploy/
 	@$(BIN)/python -m scripts.write_docs
+	@$(BIN)/python -m scripts.make_deploy
+
+pictures: setup ## run the demo on a terminal and draw docs/pictures from what it showed
+	@$(BIN)/python -m scripts.make_pictures
 
 test-pythons: setup ## run the tests on every Python we claim and that is here
 	@$(BIN)/python -m scripts.try_pythons
@@ -60,6 +64,9 @@ bench-compare: setup ## measure the engine's comparing; SIZE=small only tries it
 
 bench-engine: setup ## measure whole syncs and looks of the engine; SIZE=small only tries it out
 	@$(BIN)/python -m bench.engine --size $(SIZE)
+
+bench-cli: setup ## measure whole commands beside kubectl; SIZE=small only tries it out
+	@$(BIN)/python -m bench.cli --size $(SIZE)
 
 bench-sources: setup ## measure rendering beside running helm and kustomize by hand; SIZE=small only tries it out
 	@$(BIN)/python -m bench.sources --size $(SIZE)

@@ -11,9 +11,11 @@ import argparse
 import os
 import platform
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 
 from msgspec import Struct
@@ -21,6 +23,7 @@ from msgspec import Struct
 from bench.client import AS_BENCH, at_once
 from bench.filling import WORKERS
 from bench.kube import FLAGS, machine, tell, with_cluster, write
+from bench.peers import GoEngine, written
 from bench.shapes import config_map, deployment
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
@@ -54,9 +57,16 @@ class Size(Struct, frozen=True, kw_only=True):
 
     objects: int
     rounds: int
+    #: how often the Go engine compares each pair
+    theirs: int
 
 
-SIZES = {"small": Size(objects=50, rounds=3), "full": Size(objects=1000, rounds=9)}
+SIZES = {
+    "small": Size(objects=50, rounds=3, theirs=20),
+    "full": Size(objects=1000, rounds=9, theirs=2000),
+}
+#: our time for one object shall be at most this part of the Go engine's structured merge
+AIM = 0.05
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -152,6 +162,8 @@ class Bench:
         self._cluster, self._discovery, self._size = cluster, discovery, size
         self._picture = Picture()
         self.figures: list[Figure] = []
+        #: what was compared one by one, for others to compare: how it is wanted, how it is, how long it took
+        self.pairs: dict[str, tuple[Manifest, Manifest, float]] = {}
 
     async def run(self) -> None:
         """Fill, read, measure."""
@@ -210,6 +222,7 @@ class Bench:
 
         taken = await micros(many_times, 200, self._size.rounds)
         self._tell(f"{name} that is as it should be, compared", "object", taken, at_most)
+        self.pairs[name] = one.manifest, live, taken
 
     async def _unit(
         self, what: str, wanted: Wanted, comparer: Callable[[], Comparer], *, at_most: float | None
@@ -232,7 +245,22 @@ class Bench:
         self.figures.append(Figure(what=what, item=item, micros=taken, at_most=at_most))
 
 
-async def measured(cluster: Cluster, size: Size) -> list[Figure]:
+def beside(go: GoEngine, bench: Bench, size: Size) -> str:
+    """The same pairs compared by Argo CD's GitOps engine, by structured merge."""
+    lines = ["| compared | Go engine | Trimtab | Trimtab / Go | aim | met |", "|---|--:|--:|--:|--:|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (desired, live, ours) in bench.pairs.items():
+            pair = written(Path(folder) / f"{name}.jsonl", [{"desired": desired, "live": live}])
+            sample = go.diff(pair, size.theirs)
+            theirs = sample.cpu_seconds / sample.items * 1e6
+            ratio = ours / theirs
+            met = "yes" if ratio <= AIM else "**no**"
+            figures = f"{theirs:.1f} µs | {ours:.1f} µs | {ratio:.3f} | ≤ {AIM:g} | {met}"
+            lines.append(f"| {name} without changes | {figures} |")
+    return "\n".join(lines)
+
+
+async def measured(cluster: Cluster, size: Size) -> Bench:
     """All figures, on one cluster."""
     namespaces = (await cluster.discover()).resource("v1", "Namespace")
     if namespaces is None:
@@ -242,7 +270,7 @@ async def measured(cluster: Cluster, size: Size) -> list[Figure]:
     )
     bench = Bench(cluster, await cluster.discover(), size)
     await bench.run()
-    return bench.figures
+    return bench
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -250,16 +278,22 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("--size", choices=tuple(SIZES), default="full")
     chosen = parser.parse_args(arguments).size
-    size, load = SIZES[chosen], os.getloadavg()[0]
-    with ControlPlane(builder=Builder(), controllers=False, apiserver_flags=FLAGS) as plane:
-        figures = with_cluster(plane, lambda cluster: measured(cluster, size))
+    size, load, builder = SIZES[chosen], os.getloadavg()[0], Builder()
+    with ControlPlane(builder=builder, controllers=False, apiserver_flags=FLAGS) as plane:
+        bench = with_cluster(plane, lambda cluster: measured(cluster, size))
+        tell("comparing with the Go engine")
+        table_beside = beside(GoEngine(builder.tool("enginepeer"), plane), bench, size)
     text = "\n".join(
         [
             f"- Command: `{COMMAND}`; medians of {size.rounds} rounds, processor time of one process.",
             f"- Machine: {machine()}; load average at the start {load:.1f}.",
             f"- Versions: Python {platform.python_version()}, msgspec {version('msgspec')}.",
             "",
-            table(figures),
+            table(bench.figures),
+            "",
+            "Beside Argo CD's GitOps engine, which compares the same pairs by structured merge, in CPU time:",
+            "",
+            table_beside,
         ]
     )
     print(text)

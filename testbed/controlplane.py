@@ -342,7 +342,7 @@ def _write_private(path: Path, text: str) -> None:
 
 def _node(name: str) -> dict[str, Any]:
     """A large node that KWOK will make ready."""
-    room = {"cpu": "64", "memory": "256Gi", "pods": "1000"}
+    room = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
     return {
         "apiVersion": "v1",
         "kind": "Node",

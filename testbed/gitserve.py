@@ -23,6 +23,7 @@ from msgspec import Struct
 
 CHUNK = 65536
 SSH_USER = "git"
+LFS_GRANT = "lfs-grant.json"
 SSH_SERVICES = {"git-upload-pack": "upload-pack", "git-receive-pack": "receive-pack"}
 
 
@@ -117,8 +118,21 @@ def git_command(config: Config, command: str) -> tuple[str, ...]:
     return (config.git, SSH_SERVICES[words[0]], str(path))
 
 
+def lfs_grant(config: Config, command: str) -> bytes:
+    """What a client is told who asks for files of Git LFS: what the repository has for that, if anything."""
+    words = shlex.split(command)
+    if len(words) != 3 or words[0] != "git-lfs-authenticate" or words[2] != "download":
+        return b""
+    grant = (Path(config.root) / words[1].lstrip("/") / LFS_GRANT).resolve()
+    return grant.read_bytes() if grant.is_relative_to(Path(config.root).resolve()) and grant.exists() else b""
+
+
 async def serve_ssh(config: Config, client: asyncssh.SSHServerProcess[bytes]) -> None:
     """Run one git service for an SSH client."""
+    if grant := lfs_grant(config, client.command or ""):
+        client.stdout.write(grant)
+        client.exit(0)
+        return
     command = git_command(config, client.command or "")
     if not command or client.get_extra_info("username") != SSH_USER:
         client.stderr.write(b"only git may be used here\n")

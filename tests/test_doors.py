@@ -10,7 +10,14 @@ import pytest
 
 from trimtab.doors import opened_when_asked
 
-LAZY = ("trimtab.kube", "trimtab.kube.auth", "trimtab.sources", "trimtab.engine", "trimtab.engine.stores")
+LAZY = (
+    "trimtab.app",
+    "trimtab.kube",
+    "trimtab.kube.auth",
+    "trimtab.sources",
+    "trimtab.engine",
+    "trimtab.engine.stores",
+)
 
 
 @pytest.mark.parametrize("package", LAZY)
@@ -30,7 +37,8 @@ def test_a_name_that_is_not_offered_is_said_to_be_missing() -> None:
     ("module", "spared"),
     [
         ("trimtab.sources.rendering.work", {"aiohttp", "pygit2", "asyncio"}),
-        ("trimtab.app", {"pygit2", "prometheus_client", "pytest", "trimtab.apiserver"}),
+        ("trimtab.app.differing", {"aiohttp", "asyncio", "cryptography"}),
+        ("trimtab.app.apps", {"pygit2", "prometheus_client", "pytest", "trimtab.apiserver"}),
     ],
 )
 def test_what_is_started_for_each_command_imports_nothing_it_may_not_need(

@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, embedded
 from tests.engine.stage import config_map, deployment
 from trimtab.app.differing import Change, diff_report
-from trimtab.app.goals import Goal
+from trimtab.app.goals import Goal, Recorded
 from trimtab.app.trees import lines_of
 from trimtab.app.waiting import NotWell
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
-from trimtab.engine.units import SyncUnit
+from trimtab.engine.units import Pin, SyncUnit
 from trimtab.errors import Missing
 
 SECRET = {
@@ -50,6 +52,17 @@ async def test_what_is_not_there_what_drifted_and_what_is_not_declared_differ(st
     assert (field.path, field.live, field.desired) == ("/data/value", "else", "1")
     told = repr([diff_report(each) for each in found.objects])
     assert [word for word in ("canary", "Y2FuYXJ5") if word in told] == []
+
+
+async def test_what_is_pinned_is_compared_with_its_pin(stage: Stage) -> None:
+    for value in ("1", "2"):
+        await stage.sync(config_map("settings", value))
+    stage.declare(config_map("settings", "3"))
+    recorded = await stage.unit()
+    unit = replace(recorded, pinned=Pin(entry=1, revision=recorded.status.history[0].revision))
+    async with stage.apps.work_on(unit) as work:
+        (found,) = (await work.differing()).objects
+    assert [(each.live, each.desired) for each in found.fields] == [("2", "1")]
 
 
 async def test_a_tree_goes_down_to_the_pods(stage: Stage) -> None:
@@ -90,19 +103,32 @@ async def test_waiting_too_long_says_how_the_app_stands(stage: Stage) -> None:
     await stage.sync(config_map("settings"))
     async with stage.apps.work_on(await stage.unit()) as work:
         assert (await work.until([Goal.HEALTHY], 0)).id == "shop"
-        with pytest.raises(NotWell, match=r"app shop: it is Synced and Healthy, after 0 s"):
+        with pytest.raises(NotWell, match=r"app shop: after 0 s it is Synced and Healthy"):
             await work.until([Goal.DEGRADED], 0)
 
 
-async def test_an_app_that_is_not_recorded_is_gone_and_missing(stage: Stage) -> None:
-    await stage.apps.until_gone("shop", 60)
+async def test_an_app_that_is_not_recorded_is_deleted_and_missing(stage: Stage) -> None:
+    await stage.apps.until("shop", Recorded.DELETED, 60)
     with pytest.raises(Missing, match="app shop: there is no such app"):
         await stage.apps.named("shop")
     await stage.sync(config_map("settings"))
     assert (await stage.apps.named("shop")).id == "shop"
-    with pytest.raises(NotWell, match="it is still recorded, after 0 s"):
-        await stage.apps.until_gone("shop", 0)
+    with pytest.raises(NotWell, match="it is not deleted, after 0 s"):
+        await stage.apps.until("shop", Recorded.DELETED, 0)
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(stage.apps.until_gone("shop", 60))
+        waiting = group.create_task(stage.apps.until("shop", Recorded.DELETED, 60))
         await stage.apps.records().delete("shop")
+        await waiting
+
+
+async def test_an_app_is_idle_when_nobody_works_on_it(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    await stage.apps.until("shop", Recorded.IDLE, 60)
+    records = stage.apps.records()
+    await records.set_operation("shop", Operation())
+    with pytest.raises(NotWell, match="it is not idle, after 0 s"):
+        await stage.apps.until("shop", Recorded.IDLE, 0)
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(stage.apps.until("shop", Recorded.IDLE, 60))
+        await records.set_operation("shop", None)
         await waiting

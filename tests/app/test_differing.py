@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tests.engine.views import STAND_INS
 from trimtab.app.differing import Change, Differing, NotCompared, diff_report, differing, differing_files
@@ -137,6 +140,31 @@ def test_maps_of_kinds_that_nobody_knows_merge_and_lists_do_not() -> None:
         ("/spec/colours", ["red", "blue"], ["red"], "", "changed"),
         ("/spec/size/x", 1, 2, "", "changed"),
     ]
+
+
+WORDS = st.text(max_size=5)
+JSON = st.recursive(
+    st.booleans() | st.integers(-9, 9) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(WORDS, JSON, max_size=3), st.dictionaries(WORDS, JSON, max_size=3))
+def test_nothing_differs_from_itself_nor_from_more_of_the_same(
+    spec: dict[str, Any], more: dict[str, Any]
+) -> None:
+    assert of_files(gadget(**spec), gadget(**spec)) == []
+    assert of_files(gadget(inner=spec), gadget(inner={**more, **spec}, more=more)) == []
+
+
+@settings(deadline=None)
+@given(JSON, JSON)
+def test_what_differs_is_never_called_the_same(one: Any, other: Any) -> None:
+    differs = json.dumps(one, sort_keys=True) != json.dumps(other, sort_keys=True)
+    assume(differs and not (isinstance(one, dict) and isinstance(other, dict)))
+    assert of_files(gadget(value=one), gadget(value=other)) != []
 
 
 def test_a_namespace_that_is_not_declared_is_found_by_name_or_asked_for() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from trimtab.app.goals import Goal, holds, stands
+from trimtab.app.goals import Goal, Recorded, holds, is_recorded, stands
 from trimtab.engine.health import Health, HealthStatus
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Destination, ResourceSummary, SyncUnit, UnitStatus
 from trimtab.resources.keys import ResourceKey
@@ -40,6 +42,23 @@ def test_a_goal_is_reached_when_sync_and_one_of_the_healths_are_as_asked(
     ]
     found = [each for each in states if holds(shop(Verdict(each[0]), HealthStatus(each[1])), goals)]
     assert found == reached
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_idle", "is_deleted"),
+    [
+        (None, True, True),
+        (shop(Verdict.SYNCED, HealthStatus.HEALTHY), True, False),
+        (replace(shop(Verdict.SYNCED, HealthStatus.HEALTHY), operation=Operation()), False, False),
+    ],
+)
+def test_a_record_tells_whether_an_app_is_idle_or_gone(
+    unit: SyncUnit | None,
+    is_idle: bool,  # noqa: FBT001 - a column of the table
+    is_deleted: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    found = [is_recorded(unit, event) for event in (Recorded.IDLE, Recorded.DELETED)]
+    assert found == [is_idle, is_deleted]
 
 
 def test_how_an_app_stands_is_said_with_the_reason() -> None:

@@ -7,7 +7,9 @@ import pytest
 from tests.kube.world import NAMESPACES
 from trimtab.apiserver import MemoryCluster
 from trimtab.app.installation import NAME, find_installation, record_installation
+from trimtab.engine import Keyring, RecordStore
 from trimtab.engine.stores.records import SECRETS
+from trimtab.engine.units import Destination, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.kube.failures import NotFound
 
@@ -51,3 +53,15 @@ async def test_a_damaged_installation_is_named_and_its_key_is_not_shown(data: di
 async def test_an_installation_does_not_print_its_key() -> None:
     found = await find_installation(MemoryCluster(), "records")
     assert repr(found) == f"<installation {found.id} in records>"
+
+
+async def test_where_apps_are_recorded_a_lost_installation_is_not_made_anew() -> None:
+    cluster = MemoryCluster()
+    made = await record_installation(cluster, await find_installation(cluster, "records"))
+    store = RecordStore(cluster, namespace="records", keys=Keyring(made.key))
+    await store.create(SyncUnit(id="web", source={}, destination=Destination(cluster="here")))
+    await cluster.delete(SECRETS, NAME, namespace="records")
+    with pytest.raises(Conflict, match=f"Secret records/{NAME}: it is gone: apps are recorded beside it"):
+        await find_installation(cluster, "records")
+    await store.delete("web")
+    assert not (await find_installation(cluster, "records")).recorded

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.features.conftest import Person
 from tests.features.test_sync import SETTINGS, shop
 
@@ -14,6 +16,7 @@ HELD = '{"metadata": {"finalizers": ["example.com/backup"]}}'
 FREE = '{"metadata": {"finalizers": null}}'
 
 
+@pytest.mark.parametrize("person", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 def test_an_app_is_deleted_by_the_next_when_somebody_was_killed_at_it(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS, kept=KEPT)
     assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0

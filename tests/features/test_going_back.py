@@ -10,6 +10,7 @@ from tests.features.conftest import Person
 from tests.features.test_sync import MIGRATION, SETTINGS, shop
 
 
+@pytest.mark.parametrize("person", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 def test_an_app_goes_back_after_its_files_are_gone_and_stays_there(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS)
     asked = (str(folder), "-n", person.namespace, "--create-namespace", "--prune")

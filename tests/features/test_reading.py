@@ -47,7 +47,7 @@ def test_an_app_is_waited_for_remembers_its_syncs_and_completes(person: Person, 
     assert (waited.code, waited.out) == (0, "shop is Synced and Healthy\n")
     late = person.trimtab("wait", "shop", "--for", "degraded", "--timeout", "0")
     assert (late.code, late.out) == (4, "")
-    assert "app shop: it is Synced and Healthy, after 0 s" in late.err
+    assert "app shop: after 0 s it is Synced and Healthy" in late.err
 
     (entry,) = person.trimtab("history", "shop", "-o", "json").json
     assert (entry["id"], entry["revision"][:6], entry["source"]) == (1, "files:", str(folder))

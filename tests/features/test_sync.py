@@ -258,7 +258,8 @@ def test_mistakes_are_one_sentence_and_an_exit_code(person: Person, tmp_path: Pa
         assert len(told.err.splitlines()) == 1
 
 
-def test_the_first_success_in_the_readme_is_true(person: Person) -> None:
+@pytest.mark.parametrize("person", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
+def test_the_first_success_in_the_readme_is_true_on_a_real_cluster_too(person: Person) -> None:
     readme = (ROOT / "README.md").read_text()
     asked = ("sync", str(ROOT / "examples" / "shop"), "-n", person.namespace, "--create-namespace")
     told = person.trimtab(*asked)

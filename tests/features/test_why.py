@@ -17,7 +17,8 @@ def test_why_names_the_first_cause_and_goes_quiet_once_it_is_mended(person: Pers
     picky = WEB.replace("spec: {containers:", "spec: {nodeSelector: {disk: fast}, containers:")
     folder = shop(tmp_path / "shop", settings=SETTINGS, web=picky)
     asked = (str(folder), "-n", person.namespace, "--create-namespace")
-    assert person.trimtab("sync", *asked, "--timeout", "0.1").code == 4
+    assert person.trimtab("sync", *asked, "--timeout", "5").code == 4
+    person.kubectl("wait", "deployment/web", "--for=jsonpath={.status.replicas}=2", "--timeout=60s")
     person.kubectl("wait", "--for=condition=PodScheduled=false", "pod", "-l", "app=web", "--timeout=60s")
 
     told = person.trimtab("why", "shop")

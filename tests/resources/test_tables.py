@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.resources.tables import Column, Paper, fitted, one_line, shortened, table, width_of
@@ -95,6 +95,7 @@ def test_a_cell_is_one_line_of_what_a_terminal_can_show(text: str, shown: str, p
     assert (one_line(text), one_line(text, glyphs=False)) == (shown, plain)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(*[st.text(max_size=30)] * 4), max_size=5),
     st.integers(min_value=1, max_value=120),

@@ -7,11 +7,14 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import web
 
+from testbed.gitserve import LFS_GRANT
+from testbed.gitserver import SshRepository
 from testbed.lfs import LfsServer, Seen
-from tests.sources.conftest import Opening
+from tests.sources.conftest import Opening, key, wanted
 from tests.sources.githost import GitHost, basic_header, git_host
 from tests.sources.upstream import File, Submodule, Upstream
 from trimtab.errors import SourceRefused
@@ -288,6 +291,23 @@ async def test_files_go_with_the_last_revision_that_needs_them(opened: Opening, 
     kept = (Path(revision.mirror) / "lfs" / "objects").glob("*/*/*")
     assert [each.read_bytes() for each in kept] == [b"shared"]
     assert tree_of(revision).read("a.big") == b"shared"
+
+
+async def test_a_key_for_ssh_opens_the_files_too(
+    opened: Opening, place: Place, git_ssh: SshRepository
+) -> None:
+    pointer = place.lfs.keep(CONTENT)
+    Upstream(git_ssh.path).commit({**MARKED, "a.big": pointer})
+    place.lfs.welcome = {"RemoteAuth granted-by-ssh"}
+    grant = {
+        "href": f"{place.host.url}/app.git/info/lfs",
+        "header": {"Authorization": "RemoteAuth granted-by-ssh"},
+    }
+    (git_ssh.path / LFS_GRANT).write_bytes(msgspec.json.encode(grant))
+    async with opened() as repositories:
+        revision = await repositories.fetch(wanted(git_ssh.url, key(git_ssh), "main", lfs=True))
+    assert (revision.lfs_problem, tree_of(revision).read("a.big")) == ("", CONTENT)
+    assert {seen.authorization for seen in place.lfs.seen} == place.lfs.welcome
 
 
 async def test_submodules_have_their_files_too(opened: Opening, place: Place) -> None:

@@ -118,7 +118,7 @@ def running(folder: Path) -> State | None:
     """The cluster that runs, if one does; what is left of one that died is not counted."""
     try:
         state = msgspec.json.decode((folder / STATE).read_bytes(), type=State)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
     return state if _born(state.pid) == state.born else None
 
@@ -161,7 +161,7 @@ def _spawned(
 
 def _last_words(folder: Path) -> str:
     lines = (folder / LOG).read_text(errors="replace").strip().splitlines()
-    return f"it did not start: {lines[-1]}" if lines else "it did not start in time"
+    return f"it did not start: {lines[-1]}" if lines else "it did not start, and could not say why"
 
 
 def stop(folder: Path) -> State:

@@ -5,7 +5,16 @@ plan = await work.plan(operation)
 state = await work.carry_out(operation, plan)
 """
 
-from trimtab.app.apps import Apps, Work, open_apps
-from trimtab.app.sources import open_manifests
+from typing import TYPE_CHECKING
+
+from trimtab.doors import opened_when_asked
+
+if TYPE_CHECKING:
+    from trimtab.app.apps import Apps, Work, open_apps
+    from trimtab.app.sources import open_manifests
+else:
+    __getattr__ = opened_when_asked(
+        __name__, {"apps": ("Apps", "Work", "open_apps"), "sources": ("open_manifests",)}
+    )
 
 __all__ = ["Apps", "Work", "open_apps", "open_manifests"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,16 +15,16 @@ from trimtab.app.capabilities import capabilities_of
 from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
-from trimtab.app.goals import Goal
+from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.shards import app_lease, is_kept, shard_named
 from trimtab.app.sources import HERE, open_manifests
 from trimtab.app.trees import Node, grown
-from trimtab.app.waiting import until, until_gone
+from trimtab.app.waiting import until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
-from trimtab.engine.control.policy import check_hold
+from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
@@ -37,6 +38,8 @@ from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.tasks import SystemClock, plain_group
 
+#: most commands are over before so long after the cluster was read, and never need most of its changes
+_REST: Final = timedelta(seconds=5)
 _T = TypeVar("_T")
 
 
@@ -50,7 +53,11 @@ async def open_apps(access: Access, settings: Settings, *, path: str, who: str) 
         installation = await find_installation(cluster, settings.apps.namespace)
         capabilities = await capabilities_of(cluster)
         async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
-            yield Apps(cluster, settings, manifests, installation, who)
+            yield Apps(cluster, settings, manifests, installation, who, get_ready=manifests.get_ready)
+
+
+def _unsaid(_error: TrimtabError) -> None:
+    """Nobody is told."""
 
 
 class Apps:
@@ -63,20 +70,25 @@ class Apps:
         manifests: ManifestGenerator,
         installation: Installation,
         who: str,
+        *,
+        get_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`get_ready` is done while a cluster is read, so that manifests are there sooner."""
         self.cluster = cluster
+        self._get_ready = get_ready
         self.installation = installation
         self._who = who
         #: who works, without the process: what records remember
         self.person = who.partition(" (")[0]
         self._settings = settings
-        self._manifests = manifests
+        #: what makes manifests of the apps' sources
+        self.manifests = manifests
         #: leases of shards as they were seen: one that is not renewed any more runs out
         self._seen: dict[str, Lease] = {}
 
-    async def all(self) -> tuple[SyncUnit, ...]:
-        """Every app, by name."""
-        return await self.records().list() if self.installation.recorded else ()
+    async def all(self, unreadable: Callable[[TrimtabError], None] = _unsaid) -> tuple[SyncUnit, ...]:
+        """Every app, by name; what is recorded and cannot be read is told to `unreadable`."""
+        return await self.records().list(unreadable) if self.installation.recorded else ()
 
     async def find(self, name: str) -> SyncUnit | None:
         """The app of this name, if there is one."""
@@ -94,10 +106,10 @@ class Apps:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
 
-    async def until_gone(self, name: str, seconds: float) -> None:
-        """Return when there is no app of this name."""
+    async def until(self, name: str, event: Recorded, seconds: float) -> None:
+        """Return when that has become of an app, whoever worked on it."""
         if self.installation.recorded:
-            await until_gone(self.records(only=name), name, seconds)
+            await until_recorded(self.records(only=name), name, event, seconds)
 
     @asynccontextmanager
     async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
@@ -107,11 +119,12 @@ class Apps:
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             GivenClusters({HERE: self.cluster}),
-            self._manifests,
+            self.manifests,
             draft,
             cache=self._settings.cache,
             archive=self.archive(),
             key=self.installation.key,
+            rest=_REST,
             automatic=False,
         )
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -127,11 +140,18 @@ class Apps:
         engine.events.subscribe(hear)
         async with plain_group() as group:
             running = group.create_task(engine.run(1, 1))
+            readying = group.create_task(self._got_ready())
             try:
                 await ready
                 yield Work(self, engine, draft, unit)
             finally:
+                readying.cancel()
                 running.cancel()
+
+    async def _got_ready(self) -> None:
+        if self._get_ready is not None:
+            with suppress(TrimtabError):  # whoever needs it meets the same trouble, and says so
+                await self._get_ready()
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
@@ -223,13 +243,20 @@ class Work:
         self._handed: Operation | None = None
         self._was_synced = False
 
+    @property
+    def objects(self) -> int:
+        """How many objects the app had when it was last looked at."""
+        return len(self._asked.status.resources)
+
     async def look(self) -> SyncUnit:
         """How the app stands now."""
         return await self.engine.refresh(self.name)
 
     async def differing(self) -> Differing:
-        """What of the app is not as its source wants it; nothing is written."""
-        seen = await self.engine.preview(self.name)
+        """What of the app is not as its source, or the pin that holds it, wants it; nothing is written."""
+        pin = self._asked.pinned
+        operation = rollback(self._asked, pin.entry) if pin is not None else None
+        seen = await self.engine.preview(self.name, operation)
         stand_ins = StandIns(self._apps.installation.key)
         return differing(seen.rows, seen.findings, stand_ins)
 

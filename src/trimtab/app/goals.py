@@ -20,6 +20,19 @@ class Goal(enum.Enum):
     DEGRADED = "degraded"
 
 
+class Recorded(enum.Enum):
+    """What may become of the record of an app, which others change as well."""
+
+    #: no operation is under way
+    IDLE = "idle"
+    DELETED = "deleted"
+
+
+def is_recorded(unit: SyncUnit | None, event: Recorded) -> bool:
+    """Whether that has become of an app's record; None if there is none."""
+    return unit is None or (event is Recorded.IDLE and unit.operation is None)
+
+
 _HEALTH = {
     Goal.HEALTHY: HealthStatus.HEALTHY,
     Goal.PROGRESSING: HealthStatus.PROGRESSING,

@@ -11,13 +11,14 @@ import binascii
 import secrets
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.engine.stores.records import SECRETS
-from trimtab.errors import Conflict, InvalidSpec
+from trimtab.engine.stores.records import HEADS, SECRETS
+from trimtab.errors import Conflict, InvalidSpec, NotAllowed
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import AlreadyExists, NotFound
@@ -65,8 +66,19 @@ async def find_installation(cluster: Cluster, namespace: str) -> Installation:
     try:
         return installation_in(await cluster.get(SECRETS, NAME, namespace=namespace))
     except NotFound:
+        await _check_records(cluster, namespace)
         key = secrets.token_bytes(KEY_SIZE)
         return Installation(namespace=namespace, id=str(uuid.uuid4()), key=key, recorded=False)
+
+
+async def _check_records(cluster: Cluster, namespace: str) -> None:
+    """Refuse to begin anew where apps are recorded: their objects would all be a stranger's."""
+    with suppress(NotAllowed):  # whoever may not look may not record, either
+        async for page in cluster.list(SECRETS, namespace=namespace, select=HEADS, page_size=1):
+            if page.objects:
+                reason = "apps are recorded beside it, and without its key they cannot be read"
+                remedy = "Restore it from a backup; if the apps may be forgotten, delete their records, too"
+                raise Conflict(f"Secret {namespace}/{NAME}", f"it is gone: {reason}", remedy)
 
 
 async def record_installation(cluster: Cluster, installation: Installation) -> Installation:

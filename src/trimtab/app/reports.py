@@ -23,7 +23,7 @@ def app_report(unit: SyncUnit) -> dict[str, Any]:
         "source": str(source_of(unit)),
         "held": unit.hold,
         "message": stands.health.message,
-        "objects": len(stands.resources),
+        "objectCount": len(stands.resources),
         "operation": ran.phase.value if ran else "",
         "operationMessage": ran.message if ran else "",
         "lookedAt": moment(stands.reconciled_at),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
+from trimtab.app.standby import on_standby
 from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
-from trimtab.settings import Settings
+from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import (
     CredentialFile,
     FolderOrigin,
@@ -24,6 +24,7 @@ from trimtab.sources import (
 )
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
+from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
@@ -73,21 +74,25 @@ async def open_manifests(
     """Get ready to make manifests; `path` is where outside programs are looked for first."""
     async with (
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
-        Repositories(settings.repositories, path=path) as repositories,
+        on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
     ):
-        credentials = CredentialFile(settings.repositories)
-        lfs = settings.repositories.lfs
-        yield SourceManifests(renderer, repositories, credentials, capabilities, lfs=lfs)
+        yield SourceManifests(renderer, repositories.get, Wishes(settings.repositories), capabilities)
 
 
-def wanted_of(source: AppSource, credentials: CredentialFile, *, lfs: bool) -> Wanted:
-    """What of its repository a source wants, and who may open it."""
-    return Wanted(
-        url=source.repo_url,
-        target=source.target_revision,
-        credentials=credentials.belongings(),
-        lfs=lfs,
-    )
+class Wishes:
+    """What sources want of repositories, by the rights of whoever runs us."""
+
+    def __init__(self, settings: RepositoriesSettings) -> None:
+        self._file = CredentialFile(settings)
+        self._lfs = settings.lfs
+
+    def credentials(self) -> tuple[Belonging, ...]:
+        """The credentials as their file holds them now."""
+        return self._file.belongings()
+
+    def of(self, url: str, target: str) -> Wanted:
+        """The wish for a revision of a repository."""
+        return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
 
 
 class SourceManifests:
@@ -96,17 +101,18 @@ class SourceManifests:
     def __init__(
         self,
         renderer: Renderer,
-        repositories: Repositories,
-        credentials: CredentialFile,
+        reach: Callable[[], Awaitable[Repositories]],
+        wishes: Wishes,
         capabilities: Capabilities,
-        *,
-        lfs: bool,
     ) -> None:
         self._renderer = renderer
-        self._repositories = repositories
-        self._credentials = credentials
-        self._lfs = lfs
+        self._reach = reach
+        self._wishes = wishes
         self._capabilities = capabilities
+
+    async def get_ready(self) -> None:
+        """Have a worker started that would otherwise be started for the first render."""
+        await self._renderer.keys(())
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
@@ -120,7 +126,7 @@ class SourceManifests:
                 spec=source.spec,
                 tree=tree,
                 capabilities=await self._capabilities_for(unit),
-                credentials=self._credentials.belongings(),
+                credentials=self._wishes.credentials(),
             )
         )
         self._note(unit.id, tree, rendered)
@@ -145,12 +151,8 @@ class SourceManifests:
 
     async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
-        wanted = self.wanted(source)
-        return await self._repositories.fetch(replace(wanted, target=revision or wanted.target))
-
-    def wanted(self, source: AppSource) -> Wanted:
-        """What of its repository a source wants, and who may open it."""
-        return wanted_of(source, self._credentials, lfs=self._lfs)
+        wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
+        return await (await self._reach()).fetch(wanted)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""

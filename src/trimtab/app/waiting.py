@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from datetime import timedelta
 
-from trimtab.app.goals import Goal, holds, stands
+from trimtab.app.goals import Goal, Recorded, holds, is_recorded, stands
 from trimtab.engine import Engine
 from trimtab.engine.events import ComparisonFailed, UnitEvent, UnitRefreshed
 from trimtab.engine.units import AllTold, Gone, Stored, SyncUnit, SyncUnitStore, UnitNews
@@ -40,28 +40,33 @@ async def until(
                 unit = engine.unit(name)
                 told(unit)
     except DeadlinePassed as error:
-        reason = f"it is {stands(unit)}, after {seconds:g} s"
+        reason = f"after {seconds:g} s it is {stands(unit)}"
         raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
     finally:
         silence()
     return unit
 
 
-async def until_gone(records: SyncUnitStore, name: str, seconds: float) -> None:
-    """Return when no app of this name is recorded."""
-    there, gone = False, asyncio.Event()
+async def until_recorded(
+    records: SyncUnitStore, name: str, event: Recorded, seconds: float
+) -> SyncUnit | None:
+    """The app as it is recorded once that is so; None if it is not recorded, or no longer."""
+    found: SyncUnit | None = None
+    done = asyncio.Event()
 
     def hear(news: UnitNews) -> None:
-        nonlocal there
+        nonlocal found
         match news:
             case Stored(unit=unit) if unit.id == name:
-                there = True
+                found = unit
             case Gone(id=unit_id) if unit_id == name:
-                gone.set()
-            case AllTold() if not there:
-                gone.set()
+                found = None
+            case AllTold():
+                pass  # whatever has not been told by now is not there
             case _:
                 return
+        if is_recorded(found, event):
+            done.set()
 
     try:
         async with (
@@ -69,7 +74,8 @@ async def until_gone(records: SyncUnitStore, name: str, seconds: float) -> None:
             plain_group() as group,
         ):
             following = group.create_task(records.follow(hear))
-            await gone.wait()
+            await done.wait()
             following.cancel()
     except DeadlinePassed as error:
-        raise NotWell(f"app {name}", f"it is still recorded, after {seconds:g} s") from error
+        raise NotWell(f"app {name}", f"it is not {event.value}, after {seconds:g} s") from error
+    return found

@@ -17,6 +17,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 
@@ -118,6 +119,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     #: the digest of what it was compared with
     rendered: str
     plan: SyncPlan
+    #: its live objects and all that they own, parents first
+    tree: tuple[Branch, ...]
 
 
 class Engine:
@@ -135,6 +138,7 @@ class Engine:
         tracking: Tracking | None = None,
         archive: RenderArchive | None = None,
         key: bytes | None = None,
+        rest: timedelta = timedelta(0),
         clock: Clock | None = None,
         automatic: bool = True,
     ) -> None:
@@ -142,9 +146,11 @@ class Engine:
 
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
         by the next process. Without one it is made up. With an `archive` one can go back to an entry of
-        history while the source is out of reach. Unless `automatic`, nothing begins that was not asked for,
-        whatever units say.
+        history while the source is out of reach. An engine for a moment lets its caches `rest`: for so long,
+        changes are heard of kinds alone that its units have objects of. Unless `automatic`, nothing begins
+        that was not asked for, whatever units say.
         """
+        self._rest = rest
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
@@ -383,8 +389,15 @@ class Engine:
         """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
-        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+        desk = self._desk(unit)
+        sight, plan = await self._syncer.plan(unit, desk, state)
+        return Preview(
+            rows=sight.rows,
+            findings=sight.findings,
+            rendered=sight.rendered,
+            plan=plan,
+            tree=desk.cache.tree(row.key for row in sight.rows),
+        )
 
     def tree(self, unit_id: str) -> tuple[Branch, ...]:
         """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
@@ -574,6 +587,7 @@ class Engine:
             manager="trimtab",
             jq=self._jq,
             clock=self._clock,
+            rest=self._rest,
         )
         desk.cache.subscribe(partial(self._hear_change, entry.name))
         return desk

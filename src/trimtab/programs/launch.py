@@ -212,17 +212,36 @@ def be_init(order: Order, report: Report) -> None:
         report.say("wall", "own_proc")
         if cap_pids(order):
             report.say("wall", "process_limit")
-    program = os.fork()
-    if program == 0:
-        try:
-            become(order, report)
-        finally:
-            os._exit(127)
-    while True:
+    program = spawn(order, report)
+    while program:
         pid, status = os.wait()
         if pid == program:
             report.say("ended", os.waitstatus_to_exitcode(status))
             os._exit(0)
+
+
+def spawn(order: Order, report: Report) -> int:
+    """Put on the limits ourselves and start the program under them; 0 if it could not be started.
+
+    A fork would copy this interpreter's memory for a program that throws it away. What holds the program
+    holds its init as well then, which has nothing left to do but to wait.
+    """
+    stage = "limits"
+    try:
+        confine(order, report)
+        stage = "folder"
+        if order.folder:
+            os.chdir(order.folder)
+        if not order.path:
+            report.say("ended", 0)  # the order was only to find out which walls stand
+            return 0
+        stage = "program"
+        # Python ignores these two; programs expect to die of them.
+        died_of = (SIGPIPE, SIGXFSZ)
+        return os.posix_spawn(order.path, order.argv, order.environment, setsid=True, setsigdef=died_of)
+    except OSError as error:
+        report.say("failed", stage, error.errno)
+        return 0
 
 
 def own_mounts() -> bool:
@@ -303,11 +322,7 @@ def become(order: Order, report: Report) -> None:
     parent, stage = os.getppid(), "limits"
     try:
         os.setsid()
-        limit_resources(order, report)
-        offer_to_oom_killer()
-        if order.view and order.own_mounts and narrow_view(order):
-            report.say("wall", "files")
-        forgo_privileges(report)
+        confine(order, report)
         stage = "folder"
         if order.folder:
             os.chdir(order.folder)
@@ -323,6 +338,15 @@ def become(order: Order, report: Report) -> None:
         os.execve(order.path, order.argv, order.environment)  # noqa: S606 - this is what we are for
     except OSError as error:
         report.say("failed", stage, error.errno)
+
+
+def confine(order: Order, report: Report) -> None:
+    """Put on everything that a process keeps through the start of a program."""
+    limit_resources(order, report)
+    offer_to_oom_killer()
+    if order.view and order.own_mounts and narrow_view(order):
+        report.say("wall", "files")
+    forgo_privileges(report)
 
 
 def limit_resources(order: Order, report: Report) -> None:

@@ -89,11 +89,12 @@ class Start(Protocol):
 
 
 class Launches:
-    """Forks launchers; enter it to use it, leave it to end it."""
+    """Forks launchers; entered or not, it is opened when the first is started; leave it to end it."""
 
     def __init__(self) -> None:
         self._channel: socket.socket | None = None
         self._server: asyncio.subprocess.Process | None = None
+        self._opening: asyncio.Event | None = None
 
     async def __aenter__(self) -> Self:
         await self._open()
@@ -111,13 +112,24 @@ class Launches:
 
     async def start(self, order: Order, files: tuple[int, int, int], *, with_stdin: bool) -> Launcher:
         """Have a launcher forked; one that died in the meantime is replaced first."""
+        while self._opening is not None:
+            await self._opening.wait()
         if self._server is None or self._server.returncode is not None:
-            await self._close()
-            await self._open()
+            await self._open_anew()
         assert self._channel is not None  # noqa: S101 - opened above
         assert self._server is not None  # noqa: S101 - opened above
         os.pwrite(files[1], handover.written(_at_home(order), self._server.pid), 0)
         return await _Forked.started(self._channel, files, with_stdin=with_stdin)
+
+    async def _open_anew(self) -> None:
+        """Open it for all who ask meanwhile, too."""
+        self._opening = opened = asyncio.Event()
+        try:
+            await self._close()
+            await self._open()
+        finally:
+            self._opening = None
+            opened.set()
 
     async def _open(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -59,6 +59,8 @@ LACKED = "may not create, delete deployments.apps in shop; get pods in the whole
         (checks.absent_check("helm", NO_HELM, (4, 2, 3), needed=False), State.OK, "4.2.3"),
         (checks.absent_check("helm", NO_HELM, None, needed=False), State.WARNING, "helm: no"),
         (checks.absent_check("git", NO_GIT, None, needed=True), State.WRONG, "git: no"),
+        (checks.credentials_check("~/c.toml", 0), State.OK, "none for private repositories"),
+        (checks.credentials_check("~/c.toml", 2), State.OK, "2 for private repositories in ~/c.toml"),
         (checks.walls_check(ALL_WALLS, ()), State.OK, "network, files"),
         (checks.walls_check(Walls(no_new_privileges=True), ()), State.WARNING, "network, files"),
         (checks.walls_check(Walls(), ("network",)), State.WRONG, "required and not to be had: network"),

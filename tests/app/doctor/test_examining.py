@@ -27,7 +27,14 @@ from trimtab.errors import Missing
 from trimtab.kube import Access, Cluster, from_kubeconfig
 from trimtab.kube.cluster import PatchType
 from trimtab.resources.labels import RECORD_LABEL
-from trimtab.settings import AppsSettings, ClusterSettings, ProgramsSettings, RenderingSettings, Settings
+from trimtab.settings import (
+    AppsSettings,
+    ClusterSettings,
+    ProgramsSettings,
+    RenderingSettings,
+    RepositoriesSettings,
+    Settings,
+)
 from trimtab.tasks import Clock, ManualClock, SystemClock
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -85,7 +92,7 @@ async def test_where_all_is_well_every_line_says_so(cluster: MemoryCluster, tmp_
         found = await examined(access, replace(SETTINGS, programs=ProgramsSettings()))
     assert set(found) == {
         *("access", "server", "version", "clock", "apis", "rights to record", "rights to sync", "records"),
-        *("git", "helm", "kustomize", "walls", "folders", "disk"),
+        *("git", "helm", "kustomize", "credentials", "walls", "folders", "disk"),
     }
     assert {name for name, state in states(found).items() if state == "wrong"} == set()
     assert found["records"].what == "1 app is recorded in default, and can be read"
@@ -136,6 +143,21 @@ async def test_folders_that_cannot_be_written_are_named_with_their_settings() ->
     assert (found["folders"].state, found["disk"].state) == (State.WRONG, State.WRONG)
     assert "/proc/trimtab/renders cannot be written" in found["folders"].what
     assert found["folders"].remedy.endswith("rendering.cache, rendering.key")
+
+
+async def test_credentials_that_everybody_may_read_are_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "credentials.toml"
+    file.write_text('[[credential]]\nurl = "https://git.example/"\nusername = "a"\npassword = "hunter2"\n')
+    file.chmod(0o644)
+    settings = replace(SETTINGS, repositories=RepositoriesSettings(credentials_file=str(file)))
+    found = await examined(None, settings)
+    assert found["credentials"].state is State.WRONG
+    assert "everybody on this machine may read" in found["credentials"].what
+    assert "hunter2" not in str(found)
+    file.chmod(0o600)
+    assert (await examined(None, settings))["credentials"].what == f"1 for private repositories in {file}"
+    file.write_text("not TOML at all")
+    assert (await examined(None, settings))["credentials"].state is State.WRONG
 
 
 async def test_walls_that_are_required_and_not_to_be_had_are_wrong() -> None:

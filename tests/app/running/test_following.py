@@ -26,15 +26,14 @@ from trimtab.app.running.events import (
 )
 from trimtab.app.running.following import Commits, FollowedManifests
 from trimtab.app.shards import Shard
-from trimtab.app.sources import AppSource, wanted_of
+from trimtab.app.sources import Wishes
 from trimtab.engine import MemoryStore
 from trimtab.engine.units import Destination, Gone, Stored, SyncUnit
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
-from trimtab.sources import CredentialFile, Renderer, Repositories
+from trimtab.sources import Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.addresses import address_of
-from trimtab.sources.repositories.revisions import Wanted
 from trimtab.tasks import SystemClock, plain_group
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {value: '%s'}\n"
@@ -112,11 +111,7 @@ def unit(name: str, origin: Upstream) -> SyncUnit:
     return SyncUnit(id=name, source=source, destination=Destination(cluster="here"))
 
 
-NOBODY = CredentialFile(RepositoriesSettings())
-
-
-def plainly(source: AppSource) -> Wanted:
-    return wanted_of(source, NOBODY, lfs=False)
+PLAIN = Wishes(RepositoriesSettings(lfs=False))
 
 
 async def nothing_special(_cluster: str) -> Capabilities:
@@ -134,8 +129,8 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
         plain_group() as group,
     ):
-        commits = Commits(repos, renderer, plainly, clock=SystemClock(), look=looked.append, tell=heard.tell)
-        manifests = FollowedManifests(renderer, repos, NOBODY, commits.readers, nothing_special, lfs=False)
+        commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=looked.append, tell=heard.tell)
+        manifests = FollowedManifests(renderer, repos, PLAIN, commits.readers, nothing_special)
         running = group.create_task(commits.run())
         units = [unit(name, origin) for name in ("web", "api", "cart")]
         for each in units:
@@ -172,7 +167,7 @@ async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, orig
         repositories(tmp_path) as repos,
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
     ):
-        commits = Commits(repos, renderer, plainly, clock=SystemClock(), look=lambda _: None, tell=heard.tell)
+        commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=lambda _: None, tell=heard.tell)
         commits.hear(Stored(gone))
         await heard.until(lambda: heard.of(SourceTrouble))
         assert commits.problem("gone") == heard.of(SourceTrouble)[0].reason
@@ -195,7 +190,7 @@ async def test_unit_files_in_a_repository_are_followed_and_a_bad_commit_changes_
     declarations = Declarations(from_git, clock=clock, tell=heard.tell)
     async with repositories(tmp_path) as repos, plain_group() as group:
         loops = [
-            group.create_task(follow_repository(declarations, repos, Wanted(url=origin.url, target="main"))),
+            group.create_task(follow_repository(declarations, repos, PLAIN)),
             group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
         ]
 

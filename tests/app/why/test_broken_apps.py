@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
-from tests.engine.stage import config_map, deployment, job
+from tests.engine.stage import Json, config_map, deployment, job
+from trimtab.app.deletion import DELETION, NotGone
+from trimtab.app.holds import pause
+from trimtab.app.rollbacks import pin_for
 from trimtab.app.why.showing import answer_json, answer_text
+from trimtab.engine.stores.changing import with_pin
 from trimtab.engine.units import Automated, Policy
-from trimtab.errors import RenderFailed
+from trimtab.errors import GitUnreachable, RenderFailed
 
 
 @pytest.fixture
@@ -270,6 +275,44 @@ async def test_what_the_server_does_not_take_is_named_with_its_words(stage: Stag
     assert "field is immutable when `immutable` is set" in answer.chains[0].links[-1].evidence
 
 
+async def test_an_app_that_somebody_holds_says_who_and_why(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    await pause(stage.apps, "shop", reason="moving the database", by="ann", now=noon)
+    stage.declare(config_map("settings", "2"))
+    answer = await stage.why()
+    assert causes(answer) == ["held"]
+    assert answer.sentence == "App shop is paused by ann since 2026-01-01 12:00 UTC: moving the database."
+    assert answer.chains[0].remedy == "Let it follow its source again: trimtab resume shop"
+
+
+async def test_an_app_that_is_pinned_is_compared_with_what_it_is_pinned_to(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    await stage.sync(config_map("settings", "2"))
+    unit = await stage.unit()
+    pin = pin_for(unit, None, reason="", by="ann", now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+    await stage.apps.records().amend("shop", with_pin(pin))
+    stage.sources.error = GitUnreachable("host git.example", "it is down")
+    answer = await stage.why()
+    assert causes(answer) == ["held", "not-synced"]  # and not that its Git server is down
+    assert f"is pinned to entry {pin.entry} of its history" in answer.sentence
+    assert answer.chains[1].remedy == f"Bring it there: trimtab rollback shop {pin.entry}"
+
+
+async def test_an_app_that_is_half_deleted_says_what_is_left(stage: Stage) -> None:
+    kept = config_map("settings")
+    kept["metadata"]["finalizers"] = ["example.com/guard"]
+    await stage.sync(kept, config_map("other"))
+    async with stage.apps.work_on(await stage.unit()) as work:
+        plan = await work.plan(DELETION)
+        with pytest.raises(NotGone):
+            await work.delete(plan, consent=True, seconds=0.1, held=lambda _: None, told=lambda _: None)
+    answer = await stage.why()
+    assert causes(answer) == ["finalizer-stuck", "being-deleted"]
+    assert answer.chains[1].sentence == "App shop is being deleted, and 1 object of it is still there."
+    assert "trimtab delete shop --abandon" in answer.chains[1].remedy
+
+
 async def test_a_kind_that_the_cluster_does_not_serve_is_named(stage: Stage) -> None:
     stage.declare(
         config_map("settings"), {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
@@ -294,6 +337,45 @@ async def test_a_pod_is_explained_with_the_app_that_it_belongs_to(stage: Stage) 
     assert causes(await stage.why("deploy/web")) == ["image-pull"]
     settings = await stage.why("configmaps/settings")
     assert causes(settings) == ["field-owner"]
+
+
+def definition(kind: str) -> Json:
+    """A definition of a kind of which nobody knows how to judge its health."""
+    plural = f"{kind.lower()}s"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    spec = {"group": "toys.example", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.toys.example"},
+        "spec": spec,
+    }
+
+
+async def test_trouble_below_objects_of_custom_kinds_is_found_however_deep(stage: Stage) -> None:
+    train = {"apiVersion": "toys.example/v1", "kind": "Train", "metadata": {"name": "one"}}
+    await stage.sync(definition("Train"), definition("Wagon"), train)
+    above = await stage.until("Train", lambda _: True)
+    wagon: Json = {"apiVersion": "toys.example/v1", "kind": "Wagon", "metadata": {"name": "first"}}
+    for made in (wagon, simulating(deployment("web", replicas=1), "image-pull-error")):
+        owner = {"apiVersion": above["apiVersion"], "kind": above["kind"], "name": above["metadata"]["name"]}
+        owned = [{**owner, "uid": above["metadata"]["uid"]}]
+        await stage.create({**made, "metadata": {**made["metadata"], "ownerReferences": owned}})
+        above = await stage.until(made["kind"], lambda _: True)
+    pod = await stage.until("Pod", waits_for("ErrImagePull"))
+    for about in ("shop", f"pod/{pod['metadata']['name']}"):
+        answer = await stage.why(about)
+        assert causes(answer) == ["image-pull"], about
+        assert [each.split()[0] for each in objects(answer)] == [
+            "app",
+            "Train.toys.example",
+            "Wagon.toys.example",
+            "Deployment.apps",
+            "ReplicaSet.apps",
+            "Pod",
+        ]
 
 
 async def test_an_object_that_nobody_manages_is_explained_all_the_same(stage: Stage) -> None:

@@ -89,7 +89,7 @@ async def test_a_git_server_that_cannot_be_reached_is_named(tmp_path: Path) -> N
 async def test_a_credential_that_is_refused_is_named(tmp_path: Path, git_http: HttpRepository) -> None:
     answer = await asked(tmp_path, AppSource(repo_url=git_http.url, target_revision="main"))
     assert causes(answer) == ["credentials-refused"]
-    assert answer.chains[0].remedy == "Give a credential that may read it"
+    assert answer.chains[0].remedy.startswith("Give a credential that may read it")
 
 
 async def test_a_branch_that_is_not_there_is_named(tmp_path: Path, repository: Path) -> None:

@@ -108,10 +108,14 @@ WORDS = st.sampled_from(
         "CrashLoopBackOff",
         "ErrImagePull",
         "\x1b[2J",
+        "2026-01-01T11:57:00Z",
     ]
 )
 FIELDS = st.sampled_from(
-    ["phase", "conditions", "containerStatuses", "state", "waiting", "terminated", "reason", "type", "name"]
+    (
+        *("deletionTimestamp", "finalizers", "phase", "conditions", "containerStatuses", "state"),
+        *("waiting", "terminated", "reason", "type", "name"),
+    )
 )
 ANYTHING = st.recursive(
     WORDS | st.integers() | st.none(),
@@ -157,7 +161,7 @@ def test_people_read_the_sentence_first_and_nothing_that_commands_their_terminal
         "",
         "app shop is Synced and Progressing at 4f2c (for 3 min)",
         "  because Pod shop/a keeps crashing",
-        "    exit [2J code 1 and more",
+        r"    exit\x1b[2J code 1 and more",
         "    and 1 more like it",
         "    What to do: Read on.",
         "",

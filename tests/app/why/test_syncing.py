@@ -139,6 +139,33 @@ def test_what_is_tried_again_says_so_with_the_time() -> None:
     assert operation.evidence == "runner-1 carries it on"
 
 
+NO_ROOM = 'pods "web" is forbidden: exceeded quota: few, requested: pods=1, used: pods=4, limited: pods=4'
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status", "cause"),
+    [
+        ("ReplicaSet", {"replicas": 2}, {"replicas": 1}, "quota"),
+        ("ReplicaSet", {"replicas": 2}, {"replicas": 2}, "unwell"),
+        ("StatefulSet", {}, {}, "quota"),
+        ("DaemonSet", {}, {"desiredNumberScheduled": 3, "currentNumberScheduled": 2}, "quota"),
+        ("DaemonSet", {}, {"desiredNumberScheduled": 3, "currentNumberScheduled": 3}, "unwell"),
+        ("Job", {}, {"failed": 1}, "quota"),
+        ("Job", {}, {"active": 1}, "unwell"),
+        ("Deployment", {"replicas": 2}, {}, "unwell"),
+        ("ReplicaSet", {"replicas": "two"}, {}, "unwell"),
+    ],
+)
+def test_what_controllers_said_counts_only_while_they_lack_pods(
+    kind: str, spec: Any, status: Any, cause: str
+) -> None:
+    key = ResourceKey("apps", kind, "shop", "web")
+    seen = Seen(key=key, uid="w", manifest={"spec": spec, "status": status}, health=DEGRADED.health)
+    said = Said(uid="w", reason="FailedCreate", message=NO_ROOM, is_warning=True, last=NOON)
+    answer = answer_from(facts(rows=(), family={key: seen}, events=(said, said)))
+    assert [(chain.cause, chain.more) for chain in answer.chains] == [(cause, 0)]
+
+
 def test_a_pod_that_cannot_be_started_is_explained_by_its_newest_event() -> None:
     pending = Seen(key=POD, uid="p", manifest={"status": {"phase": "Pending"}}, parent=WEB)
     events = tuple(

@@ -85,6 +85,24 @@ async def filled(*wholes: Json) -> Troubled:
     return troubled
 
 
+# --- resting ----------------------------------------------------------------------------------------
+
+
+async def test_a_cache_that_rests_hears_only_what_is_wanted_and_loses_nothing() -> None:
+    clock, troubled = ManualClock(), Troubled()
+    async with running(troubled, rest=timedelta(seconds=2), clock=clock) as world:
+        assert (troubled.count("watch"), world.cache.is_resting) == (0, True)
+        world.cache.want([("", "ConfigMap")])
+        await world.create(CRDS, definition("v1"))
+        await world.create(CONFIG_MAPS, config_map("a"))
+        await world.until(lambda: world.names() == ["a"])
+        assert (troubled.count("watch"), world.names("CustomResourceDefinition")) == (1, [])
+        assert world.cache.knows("apiextensions.k8s.io", "CustomResourceDefinition", "")
+        await clock.advance(2)
+        await world.until(lambda: world.names("CustomResourceDefinition"))
+        assert not world.cache.is_resting
+
+
 # --- what it knows ----------------------------------------------------------------------------------
 
 

@@ -56,7 +56,8 @@ async def test_a_rollout_hangs_below_its_deployment_gets_healthy_and_decides_not
                 found is not None and found.health is not None and found.health.status is HealthStatus.HEALTHY
             )
 
-        await audience.until(is_healthy)
+        # Each kind is heard by itself: the Deployment may be told healthy before its pods are told at all.
+        await audience.until(lambda: is_healthy() and len(list(cache.tree([web]))) == 4)
         family = [each.live for each in cache.tree([web])]
         assert [each.key.kind for each in family] == ["Deployment", "ReplicaSet", "Pod", "Pod"]
         assert all(cache.claimant(each.key) == SHOP for each in family)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -69,6 +70,24 @@ async def test_what_is_missing_is_out_of_sync_without_a_question(world: World) -
     (row,) = found.rows
     assert (row.verdict, row.live, verdict_of(found.rows)) == (OUT, None, OUT)
     assert world.counting.asked == []
+
+
+async def test_what_cannot_be_written_and_is_not_there_is_out_of_sync_and_says_why(world: World) -> None:
+    found = await world.compare(world.wanted(config_map("a", x="1" * 500), config_map("b"), largest=400))
+    rows = {row.key.name: row for row in found.rows}
+    too_large = rows["a"]
+    assert (too_large.verdict, too_large.desired, too_large.live) == (OUT, None, None)
+    assert re.fullmatch(r"it has \d+ bytes and may have 400\. Split it, .*", too_large.problem)
+    assert (rows["b"].verdict, rows["b"].problem) == (OUT, "")
+
+
+async def test_what_cannot_be_written_and_is_there_without_our_mark_is_never_ours_to_prune(
+    world: World,
+) -> None:
+    await world.apply_as("kubectl", config_map("a", x="1"))
+    found = await world.compare(world.wanted(config_map("a", x="1" * 500), largest=400))
+    (row,) = found.rows
+    assert (row.verdict, row.ours) == (UNKNOWN, False)
 
 
 async def test_a_difference_is_confirmed_by_one_dry_run_and_explains_itself(world: World) -> None:

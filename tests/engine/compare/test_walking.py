@@ -109,6 +109,16 @@ def test_what_others_own_as_well_stays() -> None:
     assert told(config_map({"a": "1"}), live) == []
 
 
+@pytest.mark.parametrize(("wanted", "there"), [([], {"x": 1}), ({}, [1])])
+def test_nothing_of_another_form_is_no_part_of_what_merges(wanted: Any, there: Any) -> None:
+    gadget = made("example.com/v1", "Gadget", spec={"value": there})
+    fields: Any = {"f:spec": {"f:value": {"f:x": {}}}}
+    line = {"manager": "other", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": fields}
+    gadget["metadata"]["managedFields"] = [line]
+    desired = made("example.com/v1", "Gadget", spec={"value": wanted})
+    assert told(desired, gadget) == [("spec/value", wanted, there, "changed")]
+
+
 def test_an_owner_in_another_version_keeps_nothing_for_certain() -> None:
     live = live_after(("trimtab", config_map({"a": "1", "b": "2"})), ("other", config_map({"b": "2"})))
     for line in live["metadata"]["managedFields"]:

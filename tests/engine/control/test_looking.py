@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import cast
+
+from msgspec.structs import replace
 
 from tests.engine.stage import Sources, config_map
 from trimtab.apiserver import MemoryCluster
@@ -16,11 +19,21 @@ from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.policy import Refresh
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
-from trimtab.engine.units import Destination, ReconciliationSettings, SyncUnit
+from trimtab.engine.stores import MemoryArchive
+from trimtab.engine.units import (
+    Deployed,
+    Destination,
+    Pin,
+    ReconciliationSettings,
+    SyncUnit,
+    UnitStatus,
+)
 from trimtab.kube.cluster import Cluster
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import CacheSettings
 from trimtab.tasks import SystemClock
+
+NOW = datetime(2026, 3, 4, tzinfo=UTC)
 
 
 @asynccontextmanager
@@ -98,3 +111,22 @@ async def test_another_revision_is_looked_at_without_being_remembered() -> None:
         now = await looker.look(unit("web"), here, Refresh.LIVE)
     values = [sight.wanted.desired[0].manifest["data"]["value"] for sight in (before, now)]
     assert values == ["old", "new"]
+
+
+async def test_a_pinned_unit_is_looked_at_as_its_entry_without_asking_the_source_again() -> None:
+    sources, archive = Sources(), MemoryArchive()
+    old = sources.declare("web", config_map("a", "old"))
+    kept = await sources.generate(unit("web"), old)
+    await archive.keep("web", kept)
+    sources.declare("web", config_map("a", "new"))
+    entry = Deployed(id=3, revision=old, source={}, started_at=NOW, deployed_at=NOW, rendered=kept.digest)
+    pinned = replace(unit("web"), pinned=Pin(entry=3, revision=old), status=UnitStatus(history=(entry,)))
+    sources.asked.clear()
+    async with desk() as here:
+        archived = Looker(sources, kept_objects=100, archive=archive)
+        sights = [await archived.look(pinned, here, level) for level in (Refresh.USUAL, Refresh.HARD)]
+        assert (sources.asked, {sight.revision for sight in sights}) == ([], {old})
+        without = Looker(sources, kept_objects=100)
+        again = [await without.look(pinned, here, Refresh.USUAL) for _ in range(2)]
+    assert [sight.wanted.desired[0].manifest["data"]["value"] for sight in again] == ["old", "old"]
+    assert [revision for _, revision, _ in sources.asked] == [old]

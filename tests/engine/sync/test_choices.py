@@ -174,7 +174,7 @@ async def test_an_agreed_plan_is_carried_out_and_another_one_is_not_begun(any_wo
 
     again = await any_world.plan(objects, asked)
     assert moved_between(plan_json(shown), plan_json(again)) == (
-        f"ConfigMap {any_world.space}/a in Sync: its expected is another one",
+        f"ConfigMap {any_world.space}/a in Sync: it was changed in the cluster",
     )
     done = await any_world.sync(objects, Operation(prune=True, plan_digest=again.digest))
     assert done.phase is SUCCEEDED, done.message

@@ -32,7 +32,7 @@ from trimtab.engine.rows import Difference, Row, Verdict
 from trimtab.engine.sync.options import Consent, SyncOptions
 from trimtab.engine.sync.plan import Namespace
 from trimtab.engine.sync.prunes import PruneBudget
-from trimtab.engine.sync.showing import moved_between, plan_json, plan_table
+from trimtab.engine.sync.showing import moved_between, plan_json, plan_markdown, plan_table
 from trimtab.engine.sync.steps import Apply, Prune, RunHook, SyncPlan, WriteMode, images_of
 from trimtab.kube.cluster import Propagation
 from trimtab.resources.tables import Paper
@@ -550,12 +550,60 @@ def test_what_moved_between_two_plans_is_told() -> None:
     now = plan_json(case.plan(revision="5"))
     assert moved_between(before, before) == ()
     assert moved_between(before, now) == (
-        "ConfigMap shop/a in Sync: its expected is another one",
+        "ConfigMap shop/a in Sync: it was deleted and made anew in the cluster",
         "ConfigMap shop/b in Sync is no longer part of the plan",
         "ConfigMap shop/c in Sync is a new part of the plan",
-        "the render is another one",
-        "the revision is another one",
+        f"the revision is 5, not {before['revision']}",
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"action": "replace"}, "it would replace, not apply"),
+        ({"wave": 3}, "it is in wave 3, not 0"),
+        ({"content": "other"}, "it is wanted otherwise"),
+        ({"expected": {"uid": "u1", "digest": "d2"}}, "it was changed in the cluster"),
+        ({"expected": {"uid": "", "digest": ""}}, "it was deleted in the cluster"),
+    ],
+)
+def test_what_moved_about_one_object_is_told_in_words(change: dict[str, Any], words: str) -> None:
+    step = {
+        "action": "apply",
+        "object": {"kind": "ConfigMap", "namespace": "shop", "name": "a"},
+        "phase": "Sync",
+        "wave": 0,
+        "content": "c",
+        "expected": {"uid": "u1", "digest": "d1"},
+    }
+    before = {"revision": "4", "render": "r", "steps": [step]}
+    now = {"revision": "4", "render": "r", "steps": [{**step, **change}]}
+    assert moved_between(before, now) == (f"ConfigMap shop/a in Sync: {words}",)
+    made = {"revision": "4", "render": "s", "steps": [{**step, "expected": {"uid": "", "digest": ""}}]}
+    assert moved_between(made, before) == (
+        "ConfigMap shop/a in Sync: it was made in the cluster",
+        "what the source wants is something else",
+    )
+
+
+def test_markdown_counts_and_lets_nothing_in_a_plan_be_more_than_text() -> None:
+    case = Case().missing(config_map("a")).unwanted(config_map("b"))
+    shown = plan_markdown(case.plan(PRUNING))
+    assert shown.splitlines() == [
+        f"### shop at `{case.plan().revision}`: 1 apply, 1 prune",
+        "",
+        "| action | object | wave | why |",
+        "|---|---|---|---|",
+        "| apply | `ConfigMap shop/a` | 0 | missing |",
+        "| prune | `ConfigMap shop/b` | 0 | no longer in Git |",
+        "",
+        f"plan `{case.plan(PRUNING).digest[:12]}`",
+    ]
+    steps = tuple(replace(each, why="| <b>`@ann`") for each in case.plan(PRUNING).steps)
+    hostile = plan_markdown(replace(case.plan(PRUNING), steps=steps), most=1)
+    assert "&#124; &#60;b&#62;&#96;&#64;ann&#96;" in hostile
+    assert "and 1 more" in hostile
+    assert "nothing to do" in plan_markdown(Case().plan())
 
 
 @given(st.lists(st.sampled_from(["missing", "synced", "drifted", "unwanted"]), max_size=15))

@@ -51,6 +51,7 @@ def test_errors_are_more_than_one(
     mistakes = {
         ("-f", files[0]): "Name a SOURCE, or give -f and --live",
         ("shop", "-f", files[0], "--live", files[1]): "Name a SOURCE, or give -f and --live",
+        ("-f", "-", "--live", "-"): "Only one file can be stdin",
         (): "Name a SOURCE, or give -f and --live",
         ("-f", "/no/such/file", "--live", files[1]): "file /no/such/file: it does not exist",
         ("-f", str(tmp_path), "--live", files[1]): "it cannot be read: Is a directory",

@@ -76,6 +76,12 @@ def test_of_a_long_text_only_what_changed_and_a_little_around_it_is_shown() -> N
     ]
 
 
+def test_very_long_texts_are_shown_side_by_side_at_once() -> None:
+    sides = ["\n".join(f"{word} {number}" for number in range(3000)) for word in ("live", "desired")]
+    found = lines(updated(changed("/data/file", *sides)))
+    assert [len([line for line in found if line.startswith(sign)]) for sign in ("-  ", "+  ")] == [3000, 3000]
+
+
 def test_a_new_object_is_shown_whole_and_one_to_be_pruned_is_named() -> None:
     made = ObjectDiff(key=WEB, change=Change.CREATE, desired={"kind": "Deployment"})
     assert lines(made)[2:] == ["@@ it is not there @@", "+kind: Deployment"]

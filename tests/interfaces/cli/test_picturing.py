@@ -70,11 +70,15 @@ def shown(picture: Picture) -> list[tuple[Mark, str]]:
 
 
 def test_before_anything_is_done_the_first_wave_is_under_way_and_the_rest_comes_later() -> None:
-    assert shown(Picture(plan())) == [
+    picture = Picture(plan())
+    assert not picture.has_news
+    assert shown(picture) == [
         (Mark.ACTIVE, "PreSync wave 0 0 of 1"),
         (Mark.LATER, "Sync wave 0 0 of 1"),
         (Mark.LATER, "Sync wave 1 0 of 1"),
     ]
+    picture.hear(waits("waiting for the kind"))
+    assert picture.has_news
 
 
 def test_the_wave_under_way_says_what_it_waits_for_and_why() -> None:

@@ -17,20 +17,23 @@ from trimtab.interfaces.cli.screen import Screen, can_redraw, fitted
 class Paper(io.StringIO):
     """A stream that may be a terminal."""
 
-    def __init__(self, *, terminal: bool = True) -> None:
+    def __init__(self, *, terminal: bool = True, encoding: str = "utf-8") -> None:
         super().__init__()
         self._terminal = terminal
+        self._encoding = encoding
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # a stream in memory has none of its own
-        return "utf-8"
+        return self._encoding
 
     def isatty(self) -> bool:
         return self._terminal
 
 
-def drawn(*pictures: list[str], columns: int = 20, lines: int = 10, colour: bool = False) -> list[str]:
-    paper, seen = Paper(), Emulated()
+def drawn(
+    *pictures: list[str], columns: int = 20, lines: int = 10, colour: bool = False, encoding: str = "utf-8"
+) -> list[str]:
+    paper, seen = Paper(encoding=encoding), Emulated()
     screen = Screen(paper, colour=colour, size=lambda: os.terminal_size((columns, lines)))
     paper.write("before\n")
     for picture in pictures:
@@ -53,6 +56,11 @@ def test_a_line_is_cut_where_the_terminal_ends() -> None:
         "● waiting for …",
         "after",
     ]
+
+
+def test_where_letters_are_few_a_line_is_no_wider_for_it() -> None:
+    shown = drawn(["Größe of Deployment.apps shop/web"], columns=16, encoding="ascii")
+    assert shown == ["before", "* Gr??e of Dep~", "after"]
 
 
 def test_a_picture_higher_than_the_terminal_shows_its_end() -> None:

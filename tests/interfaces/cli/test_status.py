@@ -81,7 +81,7 @@ def test_forty_columns_keep_what_matters_most() -> None:
 
 def test_programs_get_values_and_no_dashes() -> None:
     (told,) = apps_listing((NEW,), "json").value
-    assert (told["revision"], told["operation"], told["lookedAt"], told["objects"]) == ("", "", "", 0)
+    assert (told["revision"], told["operation"], told["lookedAt"], told["objectCount"]) == ("", "", "", 0)
 
 
 def test_one_app_says_what_is_wrong_with_it_above_its_objects() -> None:
@@ -148,6 +148,8 @@ def test_history_tells_when_what_was_deployed_by_whom() -> None:
         "ID  REVISION    DEPLOYED AT           TOOK  BY",
         "3   4f2c9e1d4f  2026-01-01T12:01:30Z  90s   ann",
     ]
+    held = shown(history_listing((entry,), "table", pinned=3), "table", Paper()).splitlines()
+    assert held[1] == "3   4f2c9e1d4f  2026-01-01T12:01:30Z  90s   ann  pinned"
     (told,) = history_listing((entry,), "json").value
     assert (told["id"], told["revision"], told["seconds"]) == (3, COMMIT, 90.0)
     assert told["source"] == "https://git.example/shop.git at HEAD"

@@ -132,6 +132,12 @@ def test_several_processes_share_one_store_and_one_key(tmp_path: Path) -> None:
     assert not [path for path in entries(tmp_path) if path.name.startswith(".")]
 
 
+def test_where_no_key_can_be_kept_each_process_has_one_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    first, second = (key_in(tmp_path / "file" / "key") for _ in range(2))
+    assert (len(first), len(second), first == second) == (32, 32, False)
+
+
 def test_a_key_is_made_once_and_for_us_alone(tmp_path: Path) -> None:
     path = tmp_path / "apart" / "key"
     assert key_in(path) == key_in(path)

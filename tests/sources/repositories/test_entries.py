@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from trimtab.errors import InvalidSpec
@@ -148,3 +150,14 @@ def test_a_file_that_cannot_be_meant_is_told_without_what_is_secret_in_it(text: 
 def test_an_entry_that_is_printed_shows_no_secret() -> None:
     (found,) = entries_in(entry('username = "ci"', 'password = "hunter2"'), "the file")
     assert "hunter2" not in repr(found)
+
+
+def test_the_example_of_the_documentation_is_a_file_that_can_be_meant() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "repositories.md").read_text()
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    entries = entries_in(example, "the example")
+    assert [entry.url for entry in entries] == [
+        "https://git.example/team",
+        "https://dev.azure.example",
+        "ssh://git@git.example",
+    ]

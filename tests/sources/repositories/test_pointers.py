@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
-from trimtab.errors import SourceRefused
+from trimtab.errors import GitUnreachable, SourceRefused
 from trimtab.sources.repositories.addresses import address_of
-from trimtab.sources.repositories.pointers import Download, Pointer, downloads_in, endpoint_of, pointer_in
+from trimtab.sources.repositories.pointers import (
+    Download,
+    Pointer,
+    downloads_in,
+    endpoint_of,
+    grant_request,
+    granted_in,
+    pointer_in,
+)
 
 OID = "0123456789abcdef" * 4
 
@@ -54,6 +64,32 @@ def test_files_are_asked_for_at_the_repositorys_own_host(
             endpoint_of(address_of(repository), configured)
     else:
         assert endpoint_of(address_of(repository), configured).url == endpoint
+
+
+@pytest.mark.parametrize(
+    ("answer", "endpoint"),
+    [
+        (b'{"href": "https://lfs.example/a/b", "header": {"Host": "x"}}', "https://lfs.example/a/b"),
+        (b'{"expires_in": 1}', "https://git.example/a/b.git/info/lfs"),
+        (b'{"href": "ssh://git@git.example/a"}', None),
+        (b'{"href": "file:///etc"}', None),
+        (b'{"href": "ext::sh -c id"}', None),
+        (b"Welcome to the machine", None),
+    ],
+)
+def test_what_ssh_grants_is_a_web_server_and_words_for_it(answer: bytes, endpoint: str | None) -> None:
+    repository = address_of("git@git.example:a/b.git")
+    if endpoint is None:
+        with pytest.raises((SourceRefused, GitUnreachable)):
+            granted_in(answer, repository)
+    else:
+        found, headers = granted_in(answer, repository)
+        assert (found.url, headers) == (endpoint, {})
+
+
+def test_a_path_is_one_word_of_the_command() -> None:
+    asked = grant_request(address_of("ssh://git@git.example/a b;id'.git".replace(" ", "%20")))
+    assert shlex.split(asked) == ["git-lfs-authenticate", "/a b;id'.git", "download"]
 
 
 def test_an_answer_is_taken_only_for_what_was_asked() -> None:

@@ -154,6 +154,13 @@ def absent_check(name: str, error: TrimtabError, pinned: Version | None, *, need
     return wrong(name, error) if needed else warning(name, f"{error.subject}: {error.reason}", error.remedy)
 
 
+def credentials_check(path: str, count: int) -> Check:
+    """A file of credentials that can be read, or that need not be there."""
+    if not count:
+        return ok("credentials", f"none for private repositories: {path} is absent or empty")
+    return ok("credentials", f"{count} for private repositories in {path}")
+
+
 def walls_check(walls: Walls, required: Iterable[str]) -> Check:
     """Which walls stand around programs that render, and whether they are enough."""
     held = [name for name in _WALLS if getattr(walls, name)]

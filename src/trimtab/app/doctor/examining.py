@@ -32,6 +32,7 @@ from trimtab.kube.leases import LEASES
 from trimtab.programs import find, walls
 from trimtab.programs.pins import KNOWN, Version
 from trimtab.settings import Settings
+from trimtab.sources import CredentialFile
 from trimtab.tasks import plain_group, time_limit
 from trimtab.tasks.clock import Clock
 
@@ -66,6 +67,7 @@ async def examine(
         yield check
     async for check in _program_checks(settings, path):
         yield check
+    yield await asyncio.to_thread(_credentials, settings)
     yield checks.walls_check(await walls(), settings.rendering.required_walls)
     folders = await asyncio.to_thread(_folders, settings)
     yield checks.folders_check(folders)
@@ -208,6 +210,14 @@ def _pinned(name: str) -> Version | None:
     about = KNOWN.get(name)
     pin = about.pins.get(os.uname().machine) if about else None
     return pin.version if pin else None
+
+
+def _credentials(settings: Settings) -> Check:
+    try:
+        known = CredentialFile(settings.repositories).belongings()
+    except TrimtabError as error:
+        return checks.wrong("credentials", error)
+    return checks.credentials_check(settings.repositories.credentials_file, len(known))
 
 
 def _folders(settings: Settings) -> tuple[Folder, ...]:

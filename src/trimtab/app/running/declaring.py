@@ -36,10 +36,11 @@ from trimtab.app.running.events import (
     UnitWithdrawn,
 )
 from trimtab.app.shards import Shard
+from trimtab.app.sources import Wishes
 from trimtab.engine.units import SyncUnitStore, UnitMissing
 from trimtab.errors import Conflict, TrimtabError, Unavailable
 from trimtab.sources import FolderTree, Repositories, tree_of
-from trimtab.sources.repositories.revisions import Standing, Wanted
+from trimtab.sources.repositories.revisions import Standing
 from trimtab.tasks import Clock
 
 Tell: TypeAlias = Callable[[AnyEvent], None]
@@ -123,14 +124,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-async def follow_repository(declarations: Declarations, repositories: Repositories, wanted: Wanted) -> None:
+async def follow_repository(declarations: Declarations, repositories: Repositories, wishes: Wishes) -> None:
     """Read the files of a repository whenever it has a new commit."""
     origin = declarations.origin
     heard: asyncio.Queue[Standing] = asyncio.Queue()
     consumer = f"unit files of {origin}"
     paths = (origin.path.strip("/"),) if origin.path.strip("/") else ()
-    about = replace(wanted, paths=paths)
-    repositories.follow(consumer, about, tell=lambda _name, standing: heard.put_nowait(standing))
+    wanted = replace(wishes.of(origin.url, origin.target), paths=paths)
+    repositories.follow(consumer, wanted, tell=lambda _name, standing: heard.put_nowait(standing))
     in_force = ""
     try:
         while True:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
-from trimtab.app.sources import AppSource, SourceManifests, source_of
+from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Gone, Stored, SyncUnit, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
-from trimtab.sources import CredentialFile, FolderOrigin, Renderer, Repositories, RevisionOrigin
+from trimtab.sources import FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
@@ -45,13 +45,13 @@ class Commits:
         self,
         repositories: Repositories,
         renderer: Renderer,
-        wanted: Callable[[AppSource], Wanted],
+        wishes: Wishes,
         *,
         clock: Clock,
         look: Look,
         tell: Callable[[AnyEvent], None],
     ) -> None:
-        self._repositories, self._renderer, self._wanted = repositories, renderer, wanted
+        self._repositories, self._renderer, self._wishes = repositories, renderer, wishes
         self._clock, self._look, self._tell = clock, look, tell
         self.readers = Readers()
         self._followed: dict[str, Wanted] = {}
@@ -123,7 +123,7 @@ class Commits:
             if not source.repo_url:
                 self.forget(unit.id)
                 return
-            wanted = self._wanted(source)
+            wanted = self._wishes.of(source.repo_url, source.target_revision)
             if self._followed.get(unit.id) != wanted:
                 self.forget(unit.id)
                 self._repositories.follow(unit.id, wanted, tell=self._hear_standing)
@@ -148,20 +148,24 @@ class FollowedManifests(SourceManifests):
         self,
         renderer: Renderer,
         repositories: Repositories,
-        credentials: CredentialFile,
+        wishes: Wishes,
         readers: Readers,
         capabilities: Callable[[str], Awaitable[Capabilities]],
-        *,
-        lfs: bool,
     ) -> None:
-        super().__init__(renderer, repositories, credentials, Capabilities(), lfs=lfs)
+
+        async def at_hand() -> Repositories:
+            return repositories
+
+        super().__init__(renderer, at_hand, wishes, Capabilities())
+        self._repositories = repositories
         self._readers = readers
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
 
     async def _fetched(self, unit_id: str, source: AppSource, revision: str) -> Revision:
-        wanted, known = self.wanted(source), self._repositories.standing(unit_id).revision
+        wanted = self._wishes.of(source.repo_url, source.target_revision)
+        known = self._repositories.standing(unit_id).revision
         if revision:
             if known is None or known.commit != revision:
                 self._doubtful.add(unit_id)

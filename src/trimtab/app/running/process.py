@@ -10,7 +10,6 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -25,13 +24,12 @@ from trimtab.app.running.following import Commits, FollowedManifests
 from trimtab.app.running.runner import Home, Runner
 from trimtab.app.running.serving import questions, secret_files, served, webhooks
 from trimtab.app.running.showing import status_json, unready
-from trimtab.app.sources import HERE, AppSource, wanted_of
+from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.settings import Settings
-from trimtab.sources import CredentialFile, Renderer, Repositories
+from trimtab.sources import Renderer, Repositories
 from trimtab.sources.hints.changes import Change
-from trimtab.sources.repositories.revisions import Wanted
 from trimtab.tasks import Clock, SystemClock, plain_group, run_together
 
 _AGAIN = 5.0
@@ -150,12 +148,9 @@ async def _loops(
         Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
         Repositories(settings.repositories, path=process.path) as repositories,
     ):
-        credentials, lfs = CredentialFile(settings.repositories), settings.repositories.lfs
-        wanted = partial(wanted_of, credentials=credentials, lfs=lfs)
-        commits = Commits(repositories, renderer, wanted, clock=clock, look=view.look, tell=tell)
-        manifests = FollowedManifests(
-            renderer, repositories, credentials, commits.readers, clusters.capabilities, lfs=lfs
-        )
+        wishes = Wishes(settings.repositories)
+        commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
+        manifests = FollowedManifests(renderer, repositories, wishes, commits.readers, clusters.capabilities)
         declarations = _declarations(process)
         view.commits = commits
         view.runner = Runner(
@@ -170,7 +165,7 @@ async def _loops(
         )
         loops = [view.runner.run(), commits.run()]
         if declarations is not None:
-            loops.append(_followed(process, declarations, repositories, wanted))
+            loops.append(_followed(process, declarations, repositories, wishes))
         yield loops
 
 
@@ -181,15 +176,10 @@ def _declarations(process: Process) -> Declarations | None:
 
 
 async def _followed(
-    process: Process,
-    declarations: Declarations,
-    repositories: Repositories,
-    wanted: Callable[[AppSource], Wanted],
+    process: Process, declarations: Declarations, repositories: Repositories, wishes: Wishes
 ) -> None:
-    origin = declarations.origin
-    if origin.folder:
+    if declarations.origin.folder:
         every = process.settings.runner.look_every
         await follow_folder(declarations, every=every, clock=process.clock)
     else:
-        source = AppSource(repo_url=origin.url, target_revision=origin.target)
-        await follow_repository(declarations, repositories, wanted(source))
+        await follow_repository(declarations, repositories, wishes)

@@ -60,6 +60,8 @@ CAUSES: Final[tuple[Cause, ...]] = (
     *_strong("unschedulable", running.unschedulable),
     *_strong("not-ready", running.not_ready),
     *_strong("finalizer-stuck", running.finalizer_stuck),
+    *_strong("being-deleted", syncing.being_deleted),
+    *_strong("held", syncing.held),
     *_strong("prune-held", syncing.prune_held),
     *_strong("interrupted", syncing.interrupted),
     *_strong("field-owner", syncing.field_owner),

@@ -86,6 +86,13 @@ class Facts(Struct, frozen=True, kw_only=True):
         return is_asked or (self.state is not None and not self.state.phase.final)
 
     @property
+    def is_going(self) -> bool:
+        """Whether the app is being deleted: that was asked for, and its record is still there."""
+        asked = self.unit.operation if self.unit is not None else None
+        last = asked or (self.state.operation if self.state is not None else None)
+        return last is not None and last.delete
+
+    @property
     def has_failed(self) -> bool:
         """Whether the last operation came to a bad end."""
         return self.state is not None and self.state.phase in {OperationPhase.FAILED, OperationPhase.ERROR}

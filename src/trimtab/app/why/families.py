@@ -1,12 +1,13 @@
 """Reads the families of objects: what they own, what that owns, and what was said of them all.
 
-The kinds that controllers of Kubernetes make are read in the namespaces concerned; what belongs to whom
-follows from owner references. A kind that may not be read is told, and the rest is read all the same.
+The kinds that controllers of Kubernetes make, and those that are known to be there, are read in the
+namespaces concerned. What belongs to whom follows from owner references. A kind that may not be read is told,
+and the rest is read all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -55,18 +56,27 @@ class Family(Struct, frozen=True, kw_only=True):
     unread: tuple[TrimtabError, ...] = ()
 
 
-async def read_family(cluster: Cluster, roots: tuple[ResourceKey, ...]) -> Family:
-    """These objects as they are now, those that are there, with their families."""
+async def read_family(
+    cluster: Cluster, roots: tuple[ResourceKey, ...], *, also: Collection[tuple[str, str]] = ()
+) -> Family:
+    """These objects as they are now, those that are there, with their families.
+
+    `also` are further kinds, by group and name, that are known to belong to them.
+    """
     if not roots:
         return Family()
-    reading = _Reading(cluster, await cluster.discover())
+    discovery = await cluster.discover()
+    reading = _Reading(cluster, discovery)
+    usual = {(each.group, each.kind) for each in KINDS}
+    others = (discovery.preferred(group, kind) for group, kind in sorted(set(also) - usual))
+    kinds = (*KINDS, *(each for each in others if each is not None and each.namespaced))
     async with plain_group() as group:
         tasks = [group.create_task(reading.one(key)) for key in roots[:_MOST_ROOTS]]
     found = [each for task in tasks if (each := task.result()) is not None]
     spaces = dict.fromkeys(each.metadata.namespace for each in found if each.metadata.namespace)
     async with plain_group() as group:
         for space in spaces:
-            for resource in (*KINDS, EVENTS):
+            for resource in (*kinds, EVENTS):
                 group.create_task(reading.all(resource, space))
     return family_of(found, reading.found, reading.events, tuple(reading.unread.values()))
 

@@ -22,7 +22,9 @@ from trimtab.app.why.facts import Facts
 from trimtab.app.why.families import Family, read_family
 from trimtab.app.why.reaching import keeps_from_looking
 from trimtab.engine import Preview
+from trimtab.engine.cache.trees import Branch
 from trimtab.engine.compare.tracking import OwnerAnnotation
+from trimtab.engine.control.policy import entry_of
 from trimtab.engine.control.statuses import status_after
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.marks import Mark
@@ -37,7 +39,6 @@ from trimtab.kube.times import BadTime, parse_time
 from trimtab.resources.keys import ResourceKey
 from trimtab.tasks.clock import Clock
 
-_OPERATION: Final = Operation(prune=True, asked_by="trimtab why")
 _HIGHEST: Final = 10
 
 
@@ -67,13 +68,21 @@ async def _gathered(apps: Apps, text: str, namespace: str, clock: Clock) -> Fact
 # -- apps ------------------------------------------------------------------------------------------------
 
 
+class _Look(Struct, frozen=True, kw_only=True):
+    """One look at an app: the facts of it, and what hangs below its objects."""
+
+    facts: Facts
+    tree: tuple[Branch, ...] = ()
+
+
 async def _of_app(apps: Apps, unit: SyncUnit, clock: Clock) -> Facts:
-    facts = await _looked(apps, unit, clock)
-    roots = dict.fromkeys(_troubled(facts))
-    return _with_family(facts, await read_family(apps.cluster, tuple(roots)))
+    look = await _looked(apps, unit, clock)
+    roots = dict.fromkeys((*_troubled(look.facts), *_troubled_below(look.tree)))
+    family = await read_family(apps.cluster, tuple(roots), also=_kinds_in(look.tree))
+    return _with_family(look.facts, family)
 
 
-async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> Facts:
+async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
     """The app as it compares now, and who works on it."""
     facts = Facts(
         about=f"app {unit.id}",
@@ -86,10 +95,20 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> Facts:
     calm = replace(unit, policy=replace(unit.policy, automated=None))
     try:
         async with apps.work_on(calm) as work:
-            preview = await work.engine.preview(unit.id, _OPERATION)
+            preview = await work.engine.preview(unit.id, _operation(facts, unit))
     except TrimtabError as error:
-        return replace(facts, trouble=error, standing=_stood(unit.status), is_synced=False)
-    return _compared(facts, unit, preview)
+        return _Look(facts=replace(facts, trouble=error, standing=_stood(unit.status), is_synced=False))
+    return _Look(facts=_compared(facts, unit, preview), tree=preview.tree)
+
+
+def _operation(facts: Facts, unit: SyncUnit) -> Operation:
+    """What the app is compared with: nothing where it is to go, what it is pinned to, or its source."""
+    if facts.is_going:
+        return Operation(delete=True, prune=True)
+    if unit.pinned is None:
+        return Operation(prune=True)
+    entry = entry_of(unit, unit.pinned.entry)
+    return Operation(entry=entry.id, revision=entry.revision, source=entry.source, prune=True)
 
 
 def _stood(status: UnitStatus) -> str:
@@ -152,6 +171,24 @@ def _troubled(facts: Facts) -> Iterator[ResourceKey]:
         yield ResourceKey("", "Namespace", "", facts.unit.destination.namespace)
 
 
+def _troubled_below(tree: tuple[Branch, ...]) -> Iterator[ResourceKey]:
+    """Roots of kinds that say nothing of their health, with something below them that is not well."""
+    roots: dict[ResourceKey, ResourceKey] = {}
+    mute: set[ResourceKey] = set()
+    for branch in tree:
+        key, health = branch.live.key, branch.live.health
+        root = roots[key] = key if branch.parent is None else roots.get(branch.parent, key)
+        if branch.parent is None and health is None:
+            mute.add(key)
+        elif root in mute and health is not None and health.status is not HealthStatus.HEALTHY:
+            yield root
+
+
+def _kinds_in(tree: tuple[Branch, ...]) -> frozenset[tuple[str, str]]:
+    """What is between roots and pods: custom kinds, too."""
+    return frozenset((branch.live.key.group, branch.live.key.kind) for branch in tree if branch.parent)
+
+
 def _with_family(facts: Facts, family: Family) -> Facts:
     return replace(facts, family=family.seen, events=family.events, unread=family.unread)
 
@@ -164,6 +201,8 @@ class _Place(Struct, frozen=True, kw_only=True):
 
     found: KubeObject
     root: KubeObject
+    #: those of the objects between them, and of the object itself
+    kinds: frozenset[tuple[str, str]]
 
 
 async def _of_object(apps: Apps, text: str, namespace: str, clock: Clock) -> Facts:
@@ -171,11 +210,11 @@ async def _of_object(apps: Apps, text: str, namespace: str, clock: Clock) -> Fac
     mark = _mark(apps, place.root)
     unit = await _owner(apps, mark)
     root, asked = place.root.key, place.found.key
-    family = await read_family(apps.cluster, (root,))
+    family = await read_family(apps.cluster, (root,), also=place.kinds)
     if unit is None:
         facts = Facts(about=str(asked), now=clock.now(), asked=asked, owner=str(mark) if mark else "")
         return _with_family(facts, family)
-    looked = await _looked(apps, unit, clock)
+    looked = (await _looked(apps, unit, clock)).facts
     rows = tuple(row for row in looked.rows if row.key == root)
     own = replace(
         looked,
@@ -195,12 +234,14 @@ async def _place(apps: Apps, text: str, namespace: str) -> _Place:
     resource = resource_meant(discovery, kind)
     space = namespace if resource.namespaced else ""
     found = root = await apps.cluster.get(resource, name, namespace=space)
+    kinds = {(found.key.group, found.key.kind)}
     for _ in range(_HIGHEST):
         above = await _above(apps, discovery, root)
         if above is None:
             break
         root = above
-    return _Place(found=found, root=root)
+        kinds.add((root.key.group, root.key.kind))
+    return _Place(found=found, root=root, kinds=frozenset(kinds))
 
 
 async def _above(apps: Apps, discovery: Discovery, found: KubeObject) -> KubeObject | None:

@@ -133,11 +133,44 @@ def _status(seen: Seen) -> Status:
         return Status()  # what cannot be read shows nothing
 
 
-def _time(text: str | None) -> datetime | None:
+def _time(text: object) -> datetime | None:
     try:
-        return parse_time(text) if text else None
+        return parse_time(text) if isinstance(text, str) else None
     except BadTime:
         return None
+
+
+class _Wants(Struct, frozen=True, kw_only=True):
+    replicas: int = 1
+
+
+class _Has(Struct, frozen=True, kw_only=True, rename="camel"):
+    replicas: int = 0
+    active: int = 0
+    desired_number_scheduled: int = 0
+    current_number_scheduled: int = 0
+
+
+class _Workload(Struct, frozen=True, kw_only=True):
+    spec: _Wants = _Wants()
+    status: _Has = _Has()
+
+
+def lacks_pods(seen: Seen) -> bool:
+    """Whether a controller has fewer pods than it wants; what it said about failing outlives the reason."""
+    try:
+        found = msgspec.convert(seen.manifest, _Workload)
+    except msgspec.ValidationError:
+        return False
+    match seen.key.kind:
+        case "ReplicaSet" | "StatefulSet" | "ReplicationController":
+            return found.status.replicas < found.spec.replicas
+        case "DaemonSet":
+            return found.status.current_number_scheduled < found.status.desired_number_scheduled
+        case "Job":
+            return not found.status.active
+        case _:
+            return False
 
 
 # -- pods ------------------------------------------------------------------------------------------------
@@ -313,7 +346,7 @@ def _finalizers(seen: Seen) -> tuple[str, ...]:
     held = metadata.get("finalizers") if isinstance(metadata, dict) else None
     # A namespace has its finalizers in another place than everything else.
     own = spec.get("finalizers") if isinstance(spec, dict) and seen.key.kind == "Namespace" else None
-    return tuple(str(each) for each in (*(held or ()), *(own or ())))
+    return tuple(str(each) for listed in (held, own) if isinstance(listed, list) for each in listed)
 
 
 def _remaining(seen: Seen) -> str:

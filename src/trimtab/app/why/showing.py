@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.app.why.chain import Answer, Chain, Link
+from trimtab.resources.tables import one_line
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -37,25 +38,26 @@ def _link_json(link: Link) -> dict[str, Any]:
 
 def answer_text(answer: Answer) -> str:
     """The answer for people: the first cause in one sentence, then every chain down to its cause."""
-    lines = [answer.sentence]
+    lines = [_plain(answer.sentence)]
     for number, chain in enumerate(answer.chains):
         if number:
-            lines += ["", f"Also: {chain.sentence}"]
+            lines += ["", f"Also: {_plain(chain.sentence)}"]
         lines += ["", *_chain_lines(chain, answer.now)]
-    return "\n".join(harmless(line) for line in lines)
+    return "\n".join(lines)
 
 
 def _chain_lines(chain: Chain, now: datetime) -> Iterator[str]:
     for depth, link in enumerate(chain.links):
         indent = "  " * depth
-        yield f"{indent}{'because ' if depth else ''}{link.object} {link.what}{_since(link.since, now)}"
+        words = _plain(f"{link.object} {link.what}{_since(link.since, now)}")
+        yield f"{indent}{'because ' if depth else ''}{words}"
         if link.evidence:
-            yield f"{indent}  {link.evidence}"
+            yield f"{indent}  {_plain(link.evidence)}"
     below = "  " * len(chain.links)
     if chain.more:
         yield f"{below}and {chain.more} more like it"
     if chain.remedy:
-        yield f"{below}What to do: {_closed(chain.remedy)}"
+        yield f"{below}What to do: {_plain(_closed(chain.remedy))}"
 
 
 def _closed(sentence: str) -> str:
@@ -74,6 +76,6 @@ def _lasting(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def harmless(text: str) -> str:
-    """The text without what would command a terminal: evidence repeats what servers and containers said."""
-    return "".join(char if char.isprintable() else " " for char in text)
+def _plain(text: str) -> str:
+    """The text in one line, without what would command a terminal: it repeats what others said."""
+    return one_line(" ".join(text.split()))

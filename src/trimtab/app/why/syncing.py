@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from trimtab.app.why.facts import Facts, Finding, about_object
 from trimtab.app.why.reaching import no_right
-from trimtab.app.why.running import ended_badly
+from trimtab.app.why.running import ended_badly, lacks_pods
 from trimtab.app.why.words import NoRight, NoRoom, NotAdmitted, OtherIdentity, meaning_of
 from trimtab.engine.compare.tracking import OUR_MANAGER
 from trimtab.engine.control.policy import Later, Leave, Refuse, Start, auto_sync
@@ -48,19 +48,10 @@ def refusals(facts: Facts) -> Iterator[Words]:
         elif row.problem:
             yield Words(key=row.key, text=row.problem, what="could not be compared with its source")
     for seen in facts.family.values():
-        for said in facts.said_of(seen, *_FAILED_TO_MAKE):
-            if _is_still_short(facts, seen.key):
+        if lacks_pods(seen):
+            said = next(facts.said_of(seen, *_FAILED_TO_MAKE), None)
+            if said is not None:
                 yield Words(key=seen.key, text=said.message, since=said.first)
-
-
-def _is_still_short(facts: Facts, key: ResourceKey) -> bool:
-    """Whether what a controller failed to make is still missing: Events outlive their reason."""
-    status = facts.family[key].manifest.get("status")
-    lines = status.get("conditions") if isinstance(status, dict) else None
-    said = [line for line in lines or () if isinstance(line, dict) and line.get("type") == "ReplicaFailure"]
-    if said:
-        return any(line.get("status") == "True" for line in said)
-    return facts.family[key].key.kind not in {"ReplicaSet", "ReplicationController"}
 
 
 def failed_results(facts: Facts) -> Iterator[StepResult]:
@@ -155,17 +146,45 @@ def foreign_owner(facts: Facts) -> Iterator[Finding]:
             yield about_object(row.key, f"is managed by {row.claimed_by}", evidence=evidence, remedy=remedy)
 
 
+def being_deleted(facts: Facts) -> Iterator[Finding]:
+    """The app is being deleted, and some of it is still there."""
+    if not facts.is_going or facts.unit is None:
+        return
+    left = [row.key for row in facts.rows if row.live is not None]
+    name = facts.unit.id
+    yield _about_app(
+        facts,
+        f"is being deleted, and {_counted(len(left), 'object')} of it {_is(left)} still there",
+        evidence=_named(left),
+        remedy=f"Finish it: trimtab delete {name}; or leave them: trimtab delete {name} --abandon",
+        since=facts.state.started_at if facts.state is not None else None,
+    )
+
+
+def _is(many: list[ResourceKey]) -> str:
+    return "is" if len(many) == 1 else "are"
+
+
+def held(facts: Facts) -> Iterator[Finding]:
+    """Somebody paused the app, or pinned it to an entry of its history: its source is not followed."""
+    unit = facts.unit
+    for each in (unit.paused, unit.pinned) if unit is not None else ():
+        if each is not None and unit is not None:
+            remedy = f"Let it follow its source again: trimtab resume {unit.id}"
+            yield _about_app(facts, f"is {each}", evidence="", remedy=remedy, since=each.since)
+
+
 def prune_held(facts: Facts) -> Iterator[Finding]:
     """More would be deleted than is deleted without somebody's word."""
-    held = facts.plan.held if facts.plan is not None else ()
-    if not held or facts.unit is None:
+    deletions = facts.plan.held if facts.plan is not None else ()
+    if not deletions or facts.unit is None or facts.is_going:
         return
-    reasons = "; ".join(dict.fromkeys(step.hold for step in held))
+    reasons = "; ".join(dict.fromkeys(step.hold for step in deletions))
     waits = facts.state is not None and facts.is_unfinished and "consent" in facts.state.message
     yield _about_app(
         facts,
-        f"would delete {_counted(len(held), 'object')}, and nobody has agreed to that",
-        evidence=f"{reasons}: {_named([step.key for step in held])}",
+        f"would delete {_counted(len(deletions), 'object')}, and nobody has agreed to that",
+        evidence=f"{reasons}: {_named([step.key for step in deletions])}",
         remedy=f"If it is meant: trimtab sync {facts.unit.id} --prune --confirm-deletions; else put it back",
         since=facts.state.waiting_since if waits and facts.state else None,
     )
@@ -173,7 +192,7 @@ def prune_held(facts: Facts) -> Iterator[Finding]:
 
 def not_pruned(facts: Facts) -> Iterator[Finding]:
     """What the source no longer declares is still there: pruning was not asked for, or is not wanted."""
-    if facts.plan is None or facts.unit is None or facts.plan.held:
+    if facts.plan is None or facts.unit is None or facts.plan.held or facts.is_going:
         return
     extra = [step for step in facts.plan.steps if isinstance(step, Prune)]
     left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
@@ -207,7 +226,7 @@ def _endings(facts: Facts, root: ResourceKey) -> Iterator[str]:
 
 def interrupted(facts: Facts) -> Iterator[Finding]:
     """A sync was begun, and nobody carries it on."""
-    if facts.unit is None or not facts.is_unfinished or facts.holder:
+    if facts.unit is None or not facts.is_unfinished or facts.holder or facts.is_going:
         return
     state = facts.state
     message = state.message if state is not None else ""
@@ -268,7 +287,7 @@ def auto_sync_waits(facts: Facts) -> Iterator[Finding]:
     unit = facts.unit
     if unit is None or unit.policy.automated is None or facts.is_synced or facts.trouble is not None:
         return
-    if facts.is_unfinished:
+    if facts.is_unfinished or facts.is_going or unit.hold:
         return
     remedy = f"Sync it by hand: trimtab sync {unit.id}"
     match auto_sync(unit, facts.now):
@@ -284,15 +303,18 @@ def auto_sync_waits(facts: Facts) -> Iterator[Finding]:
 
 def not_synced(facts: Facts) -> Iterator[Finding]:
     """The source wants something else than what is there, and nothing keeps it from being synced."""
-    if facts.unit is None or facts.has_failed or facts.is_unfinished:
+    unit = facts.unit
+    if unit is None or facts.has_failed or facts.is_unfinished or unit.paused is not None:
         return
+    remedy = f"Sync it: trimtab sync {unit.id}"
+    if unit.pinned is not None:
+        remedy = f"Bring it there: trimtab rollback {unit.id} {unit.pinned.entry}"
     for row in facts.rows:
         if row.verdict is not Verdict.OUT_OF_SYNC or row.desired is None or row.claimed_by is not None:
             continue
         if row.live is not None and any(map(_is_foreign, row.differences)):
             continue
         what = "is not there yet" if row.live is None else "is not as its source wants it"
-        remedy = f"Sync it: trimtab sync {facts.unit.id}"
         yield about_object(row.key, what, evidence=_told(list(row.differences)), remedy=remedy)
 
 

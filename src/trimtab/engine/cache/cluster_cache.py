@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ from trimtab.engine.cache.trees import Branch
 from trimtab.engine.cache.watchers import Watchers
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.errors import Missing, Unavailable
+from trimtab.errors import Missing, TrimtabError, Unavailable
 from trimtab.kube.failures import NotFound
 from trimtab.kube.picture import Removed, Upserted
 from trimtab.resources.keys import ResourceKey
@@ -76,12 +77,15 @@ class ClusterCache:
         judge: Judge | None = None,
         server: str = "",
         digest_key: bytes = b"",
+        rest: timedelta = timedelta(0),
         clock: Clock | None = None,
     ) -> None:
         """A cache of what `reach` covers and `chosen` lets in; `server` is what the filter's rules call it.
 
         Health is judged by `judge`, or else by the rules of the built-in kinds. With a `digest_key` nobody
-        without it can guess contents, such as those of Secrets, from digests.
+        without it can guess contents, such as those of Secrets, from digests. Whoever asks a few things and
+        goes lets it `rest`: for so long after everything was read, only changes of kinds that somebody wants
+        are heard. Nothing is lost: what happened meanwhile is told afterwards.
         """
         self._cluster, self._settings, self._clock = cluster, settings, clock or SystemClock()
         self._tracking, self._judge, self._digest_key = tracking, judge or judged_by(), digest_key
@@ -90,8 +94,14 @@ class ClusterCache:
         self._kinds = Kinds(cluster, settings, self._clock, self._arrange)
         self._holdings = Holdings(self._recorder(), settings.memory)
         self._watchers = Watchers(
-            self._holdings.index, settings, self._clock, take=self._take, miss=self._kinds.ask
+            self._holdings.index,
+            settings,
+            self._clock,
+            take=self._take,
+            miss=self._kinds.ask,
+            resting=bool(rest),
         )
+        self._rest = rest
         self._told: list[Callable[[Change], None]] = []
 
     # --- keeping up -----------------------------------------------------------------------------------
@@ -103,8 +113,25 @@ class ClusterCache:
                 self._watchers.begin(group)
                 group.create_task(self._kinds.run())
                 group.create_task(every(_SWEEP, self._sweep, clock=self._clock, on_failure=lambda _: None))
+                if self.is_resting:
+                    group.create_task(self._wake_later())
         finally:
             self._watchers.end()
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether changes are heard of those kinds alone that somebody wants."""
+        return self._watchers.is_resting
+
+    def want(self, kinds: Iterable[tuple[str, str]]) -> None:
+        """Hear changes of these groups and kinds, from what was read of them on."""
+        self._watchers.want(kinds)
+
+    async def _wake_later(self) -> None:
+        with suppress(TrimtabError):  # whoever waits for it to be complete is told
+            await self.complete()
+        await self._clock.sleep(self._rest.total_seconds())
+        self._watchers.wake()
 
     async def complete(self) -> None:
         """Return when every kind is complete or has said why not; raises if the kinds cannot be learnt."""

@@ -48,8 +48,12 @@ class Watchers:
         *,
         take: Takes,
         miss: Callable[[], None],
+        resting: bool = False,
     ) -> None:
-        """Watchers that hand on the news, and call `miss` when the server knows no such kind."""
+        """Watchers that hand on the news, and call `miss` when the server knows no such kind.
+
+        Those that rest have read everything and hear no changes until they are wanted, or all are woken.
+        """
         self.settings = settings
         self.clock = clock
         self.take = take
@@ -61,6 +65,24 @@ class Watchers:
         self._rules = 0
         self._read_by: dict[Scope, int] = {}
         self._turned = asyncio.Event()
+        self.is_resting = resting
+        self._wanted: set[tuple[str, str]] = set()
+
+    def want(self, kinds: Iterable[tuple[str, str]]) -> None:
+        """Hear the changes of these kinds from now on."""
+        self._wanted.update(kinds)
+        for scope, watcher in self._watchers.items():
+            if not self.rests(scope):
+                watcher.awake.set()
+
+    def wake(self) -> None:
+        """Hear the changes of everything from now on."""
+        self.is_resting = False
+        self.want(())
+
+    def rests(self, scope: Scope) -> bool:
+        """Whether nobody wants to hear changes of this kind yet."""
+        return self.is_resting and (scope.group, scope.kind) not in self._wanted
 
     @property
     def statuses(self) -> dict[Scope, KindStatus]:
@@ -150,6 +172,8 @@ class _Watcher:
         self._resource = resource
         self._remembered = remembered
         self._is_ended = False
+        #: somebody wants to hear changes
+        self.awake = asyncio.Event()
 
     def end(self) -> None:
         """Take no more news, not even those that were read already."""
@@ -200,6 +224,9 @@ class _Watcher:
                     self._remembered.renewing = False
                     self._owner.completed(self._scope)
                 self._turn(heard(self.status, news, clock.now()))
+                if isinstance(news, Complete) and self._owner.rests(self._scope):
+                    # The watch is opened when more news is asked for, and begins where the list ended.
+                    await self.awake.wait()
 
     def _pause(self, error: Exception, failures: int) -> float:
         """How long to wait before the next try: rights come rarely, other things may pass soon."""

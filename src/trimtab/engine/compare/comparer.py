@@ -8,7 +8,7 @@ digests that leave out status, so status traffic never causes a comparison.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ from trimtab.engine.compare.judging import (
     needs_other_version,
     problem_of,
 )
-from trimtab.engine.compare.matching import Pair, Role, ScopeOf, Wanted, paired
+from trimtab.engine.compare.matching import Finding, Pair, Role, ScopeOf, Wanted, paired
 from trimtab.engine.compare.respecting import respecting
 from trimtab.engine.digests import digest_of_bytes, encoded
 from trimtab.engine.live import Live, LiveView
@@ -133,6 +133,7 @@ class Comparer:
             for case in cases
             if case.outcome is not None and case.outcome is not NO_ROW
         )
+        rows += self._unwritable(wanted, {row.key for row in rows})
         return Compared(unit=wanted.unit, rows=rows, problems=(*rules.problems, *self._put_aside(rules)))
 
     async def respecting(
@@ -228,6 +229,21 @@ class Comparer:
             taints=outcome.taints,
         )
 
+    def _unwritable(self, wanted: Wanted, told: Collection[ResourceKey]) -> tuple[Row, ...]:
+        """What Git declares and cannot be written, and no row tells of: it is not there, or not ours."""
+        found = {key: self._live.get(key) for key in wanted.refused if key not in told}
+        return tuple(
+            Row(
+                key=key,
+                desired=None,
+                live=live,
+                verdict=Verdict.OUT_OF_SYNC if live is None else Verdict.UNKNOWN,
+                ours=live is None,
+                problem=problem_in(wanted.refused[key]),
+            )
+            for key, live in found.items()
+        )
+
     async def _judged(
         self, pairs: Iterable[Pair], wanted: Wanted, rules: Rules, memory: _Memory
     ) -> list[_Case]:
@@ -251,7 +267,7 @@ class Comparer:
             is_new = pair.desired is not None and bool(pair.desired.generate_name)
             return TO_BE_MADE if is_new or self._live.knows(key.group, key.kind, key.namespace) else None
         if pair.desired is None and pair.live.key in wanted.refused:
-            return Outcome(verdict=Verdict.UNKNOWN, problem=str(wanted.refused[pair.live.key]))
+            return Outcome(verdict=Verdict.UNKNOWN, problem=problem_in(wanted.refused[pair.live.key]))
         if pair.desired is None and pair.live.key in wanted.left:
             return NO_ROW
         return memory.outcomes.get(_pair_key(pair))
@@ -394,6 +410,12 @@ class Comparer:
 
     def _put_aside(self, rules: Rules) -> tuple[str, ...]:
         return self._jq.put_aside(rules.expressions) if self._jq is not None else ()
+
+
+def problem_in(finding: Finding) -> str:
+    """What a finding says of its object, for where the object is named already."""
+    told = str(finding)
+    return told.removeprefix(f"{finding.key}: ")
 
 
 def _pair_key(pair: Pair) -> tuple[bytes, bytes]:

@@ -210,7 +210,8 @@ class _Walk:
         missing = held is ABSENT or held is None
         if value is None and missing and self._kept(place) in (ABSENT, None, {}, []):
             return
-        if (value is None or value in ({}, [])) and not missing and self._stays_merged(node, shape, place):
+        wants_nothing = value is None or (value in ({}, []) and type(value) is type(held))
+        if wants_nothing and not missing and self._stays_merged(node, shape, place):
             # Nothing is wanted of something that merges: it stays, but for what we own of it.
             if isinstance(held, dict):
                 self.fields({}, held, node, shape, place)

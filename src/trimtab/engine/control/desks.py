@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.resources import manifests
+from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import CacheSettings
@@ -92,6 +94,7 @@ class Desk:
         manager: str,
         jq: JqPaths | None,
         clock: Clock,
+        rest: timedelta = timedelta(0),
     ) -> None:
         self.entry, self.cluster, self.ways = entry, cluster, ways
         self._manager, self._stand_ins, self._jq = manager, stand_ins, jq
@@ -106,6 +109,7 @@ class Desk:
             judge=self.judge,
             server=entry.name,
             digest_key=digest_key,
+            rest=rest,
             clock=clock,
         )
         self.comparer = self._comparer()
@@ -134,6 +138,11 @@ class Desk:
             judge=self.judge,
         )
         self.comparer = self._comparer()
+
+    def attend(self, keys: Iterable[ResourceKey]) -> None:
+        """Hear changes of the kinds of these objects, where only those that somebody wants are heard."""
+        if self.cache.is_resting:
+            self.cache.want({("", "Namespace"), *((key.group, key.kind) for key in keys)})
 
     def terms(self, unit: SyncUnit) -> Terms:
         """What has to be known to read the manifests of a unit."""

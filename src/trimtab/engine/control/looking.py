@@ -132,7 +132,9 @@ class Looker:
         self._objects -= len(kept.wanted.desired) if kept else 0
 
     async def _compared(self, unit: SyncUnit, desk: Desk, kept: _Kept) -> Sight:
+        desk.attend(each.key for each in (*kept.wanted.desired, *kept.wanted.hooks))
         compared = await desk.comparer.compare(kept.wanted, desk.rules(unit))
+        desk.attend(row.key for row in compared.rows)
         return Sight(
             wanted=kept.wanted,
             findings=(*kept.wanted.findings, *_about(unit)),

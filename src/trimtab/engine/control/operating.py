@@ -183,8 +183,8 @@ class Operator:
             voyage.desk = desk
             state = await self._syncer.sync(self._journey(unit, desk, voyage), state)
         if state.phase.final:
-            await self._close(unit.id, state)
             await self._drop_renders(unit)
+            await self._close(unit.id, state)
 
     def _journey(self, unit: SyncUnit, desk: Desk, voyage: _Voyage) -> Journey:
         async def record(state: OperationState) -> None:

@@ -243,14 +243,24 @@ def entry_of(unit: SyncUnit, history_id: int) -> Deployed:
 
 
 def entry_before(unit: SyncUnit) -> Deployed:
-    """The entry that one goes back to without naming one: the last that was something else."""
+    """The entry that one goes back to without naming one: the last that was something else.
+
+    Of a pinned unit it is the one it is pinned to, until that is reached, and then the one before that.
+    """
     history = unit.status.history
-    at = history[-1] if history else None
+    pinned = next((each for each in history if unit.pinned and each.id == unit.pinned.entry), None)
+    if pinned is not None:
+        if not _is_same(pinned, history[-1]):
+            return pinned
+        history = history[: history.index(pinned) + 1]
     for entry in reversed(history):
-        is_same = at is not None and (entry.rendered or entry.revision) == (at.rendered or at.revision)
-        if not is_same:
+        if not _is_same(entry, history[-1]):
             return entry
     raise Missing(f"unit {unit.id}", "its history has nothing else to go back to", "Name an entry of it")
+
+
+def _is_same(one: Deployed, other: Deployed) -> bool:
+    return (one.rendered or one.revision) == (other.rendered or other.revision)
 
 
 def rollback(unit: SyncUnit, history_id: int, *, prune: bool = False) -> Operation:

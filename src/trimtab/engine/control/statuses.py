@@ -81,7 +81,7 @@ def summary_of(row: Row) -> ResourceSummary:
         version=version,
         verdict=row.verdict if row.ours else None,
         health=_MISSING if row.live is None else row.live.health,
-        prune=row.desired is None and row.ours,
+        prune=row.desired is None and row.live is not None and row.ours,
         deleting=row.live is not None and row.live.deleting,
         problem=row.problem,
     )

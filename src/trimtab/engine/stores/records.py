@@ -44,7 +44,8 @@ SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets
 CHUNK_SIZE: Final = 512 << 10
 RECORD_TYPE: Final = "trimtab.dev/unit"
 UNIT_LABEL: Final = "trimtab.dev/unit-hash"
-_HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
+#: the Secrets that stand for a unit each
+HEADS: Final = Selection(labels=f"{RECORD_LABEL}=head")
 _CHUNKS: Final = Selection(labels=f"{RECORD_LABEL}=chunk")
 #: how often a record that others keep changing is read again before we give up for now
 _PATIENCE: Final = 8
@@ -60,6 +61,10 @@ class _Known(Struct, frozen=True, kw_only=True):
     uid: str
     resource_version: str
     chunks: tuple[str, ...]
+
+
+def _ignore(_error: SealBroken) -> None:
+    """Whoever follows is told in another way."""
 
 
 class RecordStore:
@@ -84,19 +89,19 @@ class RecordStore:
         self._keys = keys
         self._clock = clock or SystemClock()
         self._chunk_size = chunk_size
-        self._heads = Selection(labels=_HEADS.labels, fields=_named(only)) if only else _HEADS
+        self._heads = Selection(labels=HEADS.labels, fields=_named(only)) if only else HEADS
         self._known: dict[str, _Known] = {}
         self._followers: list[Callable[[UnitNews], None]] = []
 
-    async def list(self) -> tuple[SyncUnit, ...]:
-        """Every unit that can be read, in the order of their ids."""
+    async def list(self, unreadable: Callable[[SealBroken], None] = _ignore) -> tuple[SyncUnit, ...]:
+        """Every unit that can be read, in the order of their ids; what cannot be is told to `unreadable`."""
         units: list[SyncUnit] = []
-        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_HEADS):
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 try:
                     units.append((await self._opened(head)).unit)
-                except SealBroken:
-                    continue
+                except SealBroken as error:
+                    unreadable(error)
         return tuple(sorted(units, key=lambda unit: unit.id))
 
     async def get(self, unit_id: str) -> SyncUnit:
@@ -176,7 +181,7 @@ class RecordStore:
         found: dict[str, KubeObject] = {}
         async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_CHUNKS):
             found.update((chunk.metadata.name, chunk) for chunk in page.objects)
-        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=_HEADS):
+        async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 named.update(_chunk_names(head.manifest()))
         limit = self._clock.now() - older_than

@@ -48,7 +48,8 @@ class Keyring:
         start = len(_FORMAT) + _ID_LENGTH
         key = self._keys.get(sealed[len(_FORMAT) : start])
         if sealed[: len(_FORMAT)] != _FORMAT or key is None:
-            raise SealBroken(name, "it was sealed with a key that is not in the ring", "Add the key it had")
+            remedy = "Restore the key it had, or the record"
+            raise SealBroken(name, "it was sealed with a key that is not in the ring", remedy)
         try:
             return sealing.opened(key, name, sealed[start:], LARGEST)
         except sealing.Broken as error:

@@ -1,4 +1,4 @@
-"""Plans for people and programs: as a table, as JSON, and what moved between two of them. Pure.
+"""Plans for people and programs: as a table, as Markdown, as JSON, and what moved between two of them. Pure.
 
 No values of objects are shown, only digests that name them, keyed for Secrets: a printed plan can be stored
 and sent around.
@@ -6,11 +6,13 @@ and sent around.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from trimtab.engine.operations import SyncPhase
 from trimtab.engine.sync.steps import (
     Apply,
     CreateNamespace,
@@ -23,6 +25,8 @@ from trimtab.engine.sync.steps import (
 )
 from trimtab.resources.tables import ENDLESS, Column, Paper, fitted
 
+#: what Markdown and its readers take for more than a character
+_MARKUP = frozenset("\\`*_{}[]()#+!|<>&@~$")
 _COLUMNS = (
     Column("PHASE", spare=2),
     Column("WAVE", spare=3),
@@ -108,19 +112,78 @@ def _step_json(step: Step) -> dict[str, Any]:
             return {**common, "remedy": step.remedy}
 
 
+def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
+    """The plan for a pull request's comment: a heading that counts, and a table of at most so many steps."""
+    title = f"### {_plain(plan.unit)} at {_code(plan.revision or 'no revision')}: {counted(plan)}"
+    rows = [f"| {' | '.join(_cells(step))} |" for step in plan.steps[:most]]
+    table_ = ["| action | object | wave | why |", "|---|---|---|---|", *rows] if rows else []
+    more = len(plan.steps) - most
+    ending = [f"and {more} more"] if more > 0 else []
+    ending += [f"**refused** {_plain(str(each))}" for each in plan.refused]
+    ending += [f"**{_plain(line)}**" for line in _held(plan)]
+    parts = (title, "\n".join(table_), *ending, f"plan `{plan.digest[:12]}`")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def counted(plan: SyncPlan) -> str:
+    """What a plan does, counted: `2 apply, 1 prune`."""
+    counts = Counter(action(step) for step in plan.steps)
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "nothing to do"
+
+
+def _cells(step: Step) -> tuple[str, str, str, str]:
+    _, wave, done, key, why = _row(step)
+    phase = "" if step.phase is SyncPhase.SYNC else f"{step.phase.value} "
+    return done, _code(key), f"{phase}{wave}", _plain(why)
+
+
+def _code(text: str) -> str:
+    """Text in a span of code, which knows no escapes: what would end it becomes a question mark."""
+    return f"`{''.join('?' if char in '`|' else char for char in ' '.join(text.split()))}`"
+
+
+def _plain(text: str) -> str:
+    """Text that stays text: no markup, no table, nobody is called."""
+    return "".join(f"&#{ord(char)};" if char in _MARKUP else char for char in " ".join(text.split()))
+
+
 def moved_between(agreed: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
     """What is no longer as in a plan that was printed before: revision, render, and each object's state."""
-    told = [f"the {word} is another one" for word in ("revision", "render") if agreed[word] != now[word]]
+    told = []
+    if agreed["revision"] != now["revision"]:
+        told.append(f"the revision is {now['revision']}, not {agreed['revision']}")
+    elif agreed["render"] != now["render"]:
+        told.append("what the source wants is something else")
     before, after = _by_place(agreed), _by_place(now)
     told += [f"{place} is no longer part of the plan" for place in before.keys() - after.keys()]
     told += [f"{place} is a new part of the plan" for place in after.keys() - before.keys()]
     for place in before.keys() & after.keys():
-        told += [
-            f"{place}: its {word} is another one"
-            for word in ("action", "wave", "expected", "content")
-            if before[place].get(word) != after[place].get(word)
-        ]
+        told += [f"{place}: {words}" for words in _moved(before[place], after[place])]
     return tuple(sorted(told))
+
+
+def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[str]:
+    """What moved about one step."""
+    if before["action"] != after["action"]:
+        yield f"it would {after['action']}, not {before['action']}"
+    if before["wave"] != after["wave"]:
+        yield f"it is in wave {after['wave']}, not {before['wave']}"
+    if before.get("content") != after.get("content"):
+        yield "it is wanted otherwise"
+    yield from _moved_live(before["expected"], after["expected"])
+
+
+def _moved_live(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[str]:
+    """What became of the live object."""
+    if before["uid"] == after["uid"]:
+        if before["digest"] != after["digest"]:
+            yield "it was changed in the cluster"
+    elif not before["uid"]:
+        yield "it was made in the cluster"
+    elif not after["uid"]:
+        yield "it was deleted in the cluster"
+    else:
+        yield "it was deleted and made anew in the cluster"
 
 
 def _by_place(shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

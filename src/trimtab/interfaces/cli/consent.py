@@ -12,6 +12,7 @@ import click
 from trimtab.interfaces.cli.asking import agreed
 
 if TYPE_CHECKING:
+    from trimtab.app import Work
     from trimtab.engine.sync.steps import SyncPlan
 
 
@@ -44,6 +45,16 @@ def consent_options(verb: Callable[..., None]) -> Callable[..., None]:
         verb(*arguments, word=Word(asks=asks, deletions=confirm_deletions, timeout=timeout), **given)
 
     return gathered
+
+
+async def end_first(work: Work, word: Word) -> None:
+    """End what is under way on an app, with somebody's word for it where somebody is asked."""
+    if work.unfinished is None:
+        return
+    click.echo("Another operation of this app was not seen through, and is ended first.", err=True)
+    if word.asks:
+        await agreed("End it?")
+    await work.end(held=tell_held)
 
 
 def tell_held(holder: str) -> None:

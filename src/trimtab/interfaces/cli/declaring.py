@@ -67,10 +67,27 @@ def app_options(verb: Callable[..., None]) -> Callable[..., None]:
         asked = Asked(**{field: given.pop(field) for field in Asked._fields})
         verb(*arguments, asked=asked, **given)
 
-    command: Callable[..., None] = gathered
+    return click.argument("source", shell_complete=sources)(_with_options(gathered))
+
+
+def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb one SOURCE or several, and what may be said of the apps; it takes a tuple of `asked`."""
+
+    @functools.wraps(verb)
+    def gathered(*arguments: Any, named: tuple[str, ...], **given: Any) -> None:
+        said = {field: given.pop(field) for field in Asked._fields if field != "source"}
+        if said["app"] and len(named) > 1:
+            raise click.UsageError("--app names one app, and there are several sources.")
+        verb(*arguments, asked=tuple(Asked(source=each, **said) for each in named), **given)
+
+    argument = click.argument("named", metavar="SOURCE...", nargs=-1, required=True, shell_complete=sources)
+    return argument(_with_options(gathered))
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
-    return click.argument("source", shell_complete=sources)(command)
+    return command
 
 
 def source_options(verb: Callable[..., None]) -> Callable[..., None]:

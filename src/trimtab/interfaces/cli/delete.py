@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.asking import agreed
-from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
+from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app")
+@click.argument("app", shell_complete=app_names)
 @click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @consent_options
@@ -50,9 +52,8 @@ async def _deleted(
 
     async with apps_at(invocation, reach) as apps, apps.work_on(await known(apps, app)) as work:
         work.check_hold(DELETION)
-        if work.unfinished is not None and not dry_run:
-            click.echo("What was begun on this app was not seen through: ending it first.", err=True)
-            await work.end(held=tell_held)
+        if not dry_run:
+            await end_first(work, word)
         if abandon:
             await _abandoned(work, word, dry_run=dry_run)
         else:
@@ -60,13 +61,13 @@ async def _deleted(
 
 
 async def _abandoned(work: Work, word: Word, *, dry_run: bool) -> None:
-    count = len((await work.look()).status.resources)
-    click.echo(f"{work.name} is forgotten; {count} objects stay in the cluster")
+    click.echo(f"{work.name} is to be forgotten; {work.objects} objects stay in the cluster", err=True)
     if dry_run:
         return
     if word.asks:
         await agreed("Do this?")
     await work.abandon(held=tell_held)
+    click.echo(f"{work.name} is forgotten")
 
 
 async def _carried_out(invocation: Invocation, work: Work, word: Word, *, dry_run: bool) -> None:
@@ -75,7 +76,7 @@ async def _carried_out(invocation: Invocation, work: Work, word: Word, *, dry_ru
     from trimtab.interfaces.cli.telling import telling
 
     plan = await work.plan(DELETION)
-    click.echo(plan_table(plan), nl=False)
+    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
     if dry_run:
         return
     consent = await word.given(plan)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.declaring import Asked, source_options, unit_asked
+from trimtab.interfaces.cli.files import STDIN
 from trimtab.interfaces.cli.output import output_forms, paper_at, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -63,16 +64,18 @@ def diff(
       trimtab diff -f desired.yaml --live live.yaml
       kubectl get -f desired.yaml -o yaml | trimtab diff -f desired.yaml --live -
     """
-    import asyncio
-
     from trimtab.app.differing import NotCompared
 
     invocation: Invocation = context.obj
     if bool(desired) != bool(live) or bool(desired) == bool(asked.source):
         raise click.UsageError("Name a SOURCE, or give -f and --live.")
+    if (*desired, *live).count(STDIN) > 1:
+        raise click.UsageError("Only one file can be stdin.")
     if desired:
         found = _of_files(desired, live, field_manager, asked.namespace)
     else:
+        import asyncio
+
         found = asyncio.run(_of_app(invocation, reach, asked))
     _print(invocation, found, output)
     if found.problems:
@@ -90,11 +93,16 @@ def _print(invocation: Invocation, found: Differing, output: str) -> None:
 
 
 async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> Differing:
-    async with (
-        apps_at(invocation, reach) as apps,
-        apps.work_on(await unit_asked(apps, asked)) as work,
-    ):
-        return await work.differing()
+    from msgspec.structs import replace
+
+    from trimtab.interfaces.cli.origins import source_named
+
+    named = source_named(asked.source, path=asked.path, revision=asked.revision)
+    async with apps_at(invocation, reach) as apps:
+        unit = await unit_asked(apps, asked)
+        # Whoever names a source wants to know about that one, whatever the app is held at.
+        async with apps.work_on(unit if named is None else replace(unit, pinned=None)) as work:
+            return await work.differing()
 
 
 def _of_files(

@@ -27,6 +27,8 @@ _COLUMNS = (
 )
 _COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _WORDS = {"create": "it is not there", "prune": "no longer declared: a sync with --prune deletes it"}
+#: lines beyond which it takes too long to find out which of them are the same
+_MOST_COMPARED = 4000
 _RULES = {
     "given up": "applied before, no longer declared",
     "server": "confirmed by the server",
@@ -98,7 +100,12 @@ def _hunks(field: Difference) -> Iterator[str]:
     name = field.path.rpartition("/")[2]
     why = _RULES.get(field.rule, field.rule)
     yield f"@@ {field.path} ({f'set by {field.manager}; ' if field.manager else ''}{why}) @@"
-    hunks = list(unified_diff(_lines(name, field.live), _lines(name, field.desired), lineterm=""))[2:]
+    live, desired = _lines(name, field.live), _lines(name, field.desired)
+    if len(live) + len(desired) > _MOST_COMPARED:
+        yield from (f"-{line}" for line in live)
+        yield from (f"+{line}" for line in desired)
+        return
+    hunks = list(unified_diff(live, desired, lineterm=""))[2:]
     for number, line in enumerate(hunks):
         if not line.startswith("@@"):
             yield line

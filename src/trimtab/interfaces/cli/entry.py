@@ -69,6 +69,9 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
         case TrimtabError():
             _say(str(exc), color)
             return exc.exit_code
+        case OSError() if (told := _circumstance(exc)) is not None:
+            _say(str(told), color)
+            return told.exit_code
         case Exception():
             _say(_bug(exc, environment, debug=debug), color)
             return EXIT_BUG
@@ -83,6 +86,12 @@ def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is t
 def _harmless(sentence: str) -> str:
     """The sentence without what would command a terminal: errors repeat what servers and programs said."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in sentence)
+
+
+def _circumstance(exc: OSError) -> TrimtabError | None:
+    from trimtab.interfaces.cli.circumstances import circumstance
+
+    return circumstance(exc)
 
 
 def _bug(exc: Exception, environment: Mapping[str, str], *, debug: bool) -> str:

@@ -22,6 +22,7 @@ _COLUMNS = (
     Column("DEPLOYED AT", least=20, spare=1),
     Column("TOOK", spare=3),
     Column("BY", spare=2),
+    Column("HELD", spare=1, wide=True),
     Column("SOURCE", least=12, spare=4, wide=True),
 )
 
@@ -44,7 +45,8 @@ def history(invocation: Invocation, /, reach: Reach, app: str, output: str) -> N
     found = asyncio.run(_found(invocation, reach, app))
     if not found.status.history and output in {"table", "wide"}:
         click.echo(f"No sync of {app} has succeeded yet.", err=True)
-    show(invocation, history_listing(found.status.history, output), output)
+    pinned = found.pinned.entry if found.pinned else 0
+    show(invocation, history_listing(found.status.history, output, pinned=pinned), output)
 
 
 async def _found(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
@@ -52,11 +54,11 @@ async def _found(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
         return await apps.named(name)
 
 
-def history_listing(entries: tuple[Deployed, ...], output: str) -> Listing:
-    """One row per sync."""
+def history_listing(entries: tuple[Deployed, ...], output: str, *, pinned: int = 0) -> Listing:
+    """One row per sync; the one that a rollback holds the app at is `pinned`."""
     from trimtab.app.reports import deployed_report
 
-    reports = [deployed_report(each) for each in entries]
+    reports = [{**deployed_report(each), "pinned": each.id == pinned} for each in entries]
     rows = [
         (
             str(each["id"]),
@@ -64,8 +66,10 @@ def history_listing(entries: tuple[Deployed, ...], output: str) -> Listing:
             each["deployedAt"],
             f"{each['seconds']:.0f}s",
             each["by"] or "-",
+            "pinned" if each["pinned"] else "-",
             each["source"],
         )
         for each in reports
     ]
-    return Listing(_COLUMNS, rows, [str(each["id"]) for each in reports], reports)
+    columns = [each._replace(wide=False) if pinned and each.heading == "HELD" else each for each in _COLUMNS]
+    return Listing(columns, rows, [str(each["id"]) for each in reports], reports)

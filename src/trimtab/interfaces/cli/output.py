@@ -2,7 +2,7 @@
 
 Verbs that print rows answer with a table, a wider one, names, JSON or YAML (`rows_option`, `show`); verbs
 that answer in words have `text` in the table's place (`output_option`, `encoded`). On a terminal, tables fit
-its width; only words that judge have colour; nothing is written that the other side cannot read.
+its width; only words that judge, and diffs, have colour; nothing is written that the reader cannot show.
 """
 
 from __future__ import annotations

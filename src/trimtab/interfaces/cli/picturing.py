@@ -93,11 +93,24 @@ class Picture:
         """Take in how the whole app is."""
         self._looked = unit
 
+    @property
+    def has_news(self) -> bool:
+        """Whether anything was heard at all."""
+        return bool(self._done or self._waiting or self._looked)
+
     # -- what is shown -----------------------------------------------------------------------------------
 
     def lines(self, seconds: float) -> tuple[Line, ...]:
         """The picture after so many seconds."""
-        told = [line for wave in self._in_order() for line in self._told(wave)]
+        waves: dict[Wave, list[Place]] = {}
+        for place, wave in self._waves.items():
+            waves.setdefault(wave, []).append(place)
+        current = self._current(list(waves))
+        told = [
+            line
+            for number, (wave, places) in enumerate(waves.items())
+            for line in self._told(wave, places, number - current)
+        ]
         if not told and self._waiting:
             told = [Line(Mark.ACTIVE, self._waiting)]
         if self._looked is not None:
@@ -112,20 +125,16 @@ class Picture:
         told += [f"{hooks} {_HOOK}{'s' if hooks > 1 else ''}"] if hooks else []
         return ", ".join(told) or "nothing to do"
 
-    def _in_order(self) -> list[Wave]:
-        return list(dict.fromkeys(self._waves.values()))
+    def _current(self, order: list[Wave]) -> int:
+        """The place of the last wave that has begun; of the first, if none has."""
+        begun = {self._waves[place] for place in self._done}
+        return max((number for number, wave in enumerate(order) if wave in begun), default=0)
 
-    def _current(self) -> Wave | None:
-        """The last wave that has begun."""
-        begun = [self._waves[place] for place in self._done]
-        order = self._in_order()
-        return max(begun, key=order.index) if begun else (order[0] if order else None)
-
-    def _told(self, wave: Wave) -> Iterable[Line]:
-        places = [place for place, where in self._waves.items() if where == wave]
+    def _told(self, wave: Wave, places: list[Place], away: int) -> Iterable[Line]:
+        """One wave, so far away from the one under way."""
         done = [self._done[place] for place in places if place in self._done]
         bad = [event for event in done if event.status is StepStatus.SYNC_FAILED]
-        mark = self._mark(wave, is_bad=bool(bad))
+        mark = Mark.FAILED if bad else self._mark(away)
         waits = mark is Mark.ACTIVE and self._waiting
         ending = f"  {self._waiting}" if waits else ""
         yield Line(mark, f"{_name(wave):<18}{len(done):>4} of {len(places)}{ending}")
@@ -133,15 +142,10 @@ class Picture:
         if waits:
             yield from _unwell({key: self._health[key] for key, _ in places if key in self._health})
 
-    def _mark(self, wave: Wave, *, is_bad: bool) -> Mark:
-        if is_bad:
-            return Mark.FAILED
-        if self._ended:
+    def _mark(self, away: int) -> Mark:
+        if self._ended or away < 0:
             return Mark.DONE
-        order, current = self._in_order(), self._current()
-        if current is None or wave == current:
-            return Mark.ACTIVE
-        return Mark.DONE if order.index(wave) < order.index(current) else Mark.LATER
+        return Mark.ACTIVE if away == 0 else Mark.LATER
 
 
 def is_done(step: Step) -> bool:

@@ -2,49 +2,160 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
-from trimtab.interfaces.cli.output import encoded, output_option, paper_at
+from trimtab.errors import InvalidSpec
+from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, unit_asked
+from trimtab.interfaces.cli.output import encoded, output_forms, paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
+    from trimtab.app import Apps
+    from trimtab.app.planfiles import StoredPlan
     from trimtab.engine.sync.steps import SyncPlan
+    from trimtab.engine.units import SyncUnit
+    from trimtab.resources.tables import Paper
+
+
+class Between(NamedTuple):
+    """Two revisions of a source."""
+
+    base: str
+    head: str
 
 
 @click.command()
-@app_options
+@apps_options
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Store it for `trimtab apply`.")
+@click.option("--base", default="", help="Plan on this revision as if it were live; no cluster is looked at.")
+@click.option("--head", default="", help="With --base: the revision to plan; the source's own unless given.")
 @cluster_options
-@output_option
+@output_forms("text", "markdown", "json", "yaml")
 @click.pass_obj
-def plan(invocation: Invocation, /, reach: Reach, asked: Asked, output: str) -> None:
-    """Print what `trimtab sync` would do; nothing is written.
+def plan(
+    invocation: Invocation,
+    /,
+    reach: Reach,
+    asked: tuple[Asked, ...],
+    out: Path | None,
+    base: str,
+    head: str,
+    output: str,
+) -> None:
+    """Print what `trimtab sync` would do; no object is written.
 
-    SOURCE is a folder, a Git address, or the name of an app.
+    SOURCE is a folder, a Git address, or the name of an app; there may be several. With --base and --head it
+    is what a pull request changes, whatever drifted in a cluster.
 
     \b
     Examples:
       trimtab plan ./deploy --prune
-      trimtab plan https://git.example/team/shop.git --path live --app shop -o json
-      trimtab plan shop
+      trimtab plan shop payments -o json
+      trimtab plan shop --prune --out shop.plan && trimtab apply shop.plan
+      trimtab plan https://git.example/team/shop.git --path live --base main --head fix-1 -o markdown
     """
     import asyncio
 
-    from trimtab.engine.sync.showing import plan_json, plan_table
+    if head and not base:
+        raise click.UsageError("--head needs --base.")
+    if base and out is not None:
+        raise click.UsageError("--out stores what can be applied: it goes without --base.")
+    if base:
+        plans = asyncio.run(_proposed(invocation, reach, asked, Between(base, head)))
+        click.echo(_shown(plans, output, paper_at(invocation)))
+        return
+    plans, content = asyncio.run(_planned(invocation, reach, asked, is_stored=out is not None))
+    if out is not None:
+        _write(out, content)
+    click.echo(_shown(plans, output, paper_at(invocation)))
 
-    made = asyncio.run(_planned(invocation, reach, asked))
+
+def _shown(plans: list[SyncPlan], output: str, paper: Paper) -> str:
+    from trimtab.engine.sync.showing import plan_json, plan_markdown, plan_table
+
     if output == "text":
-        click.echo(plan_table(made, paper_at(invocation)), nl=False)
-    else:
-        click.echo(encoded(plan_json(made), output))
+        return "\n\n".join(plan_table(each, paper).rstrip() for each in plans)
+    if output == "markdown":
+        return "\n\n".join(plan_markdown(each).rstrip() for each in plans)
+    values = [plan_json(each) for each in plans]
+    return encoded(values[0] if len(values) == 1 else values, output)
 
 
-async def _planned(invocation: Invocation, reach: Reach, asked: Asked) -> SyncPlan:
-    async with (
-        apps_at(invocation, reach) as apps,
-        apps.work_on(await unit_asked(apps, asked)) as work,
-    ):
-        return await work.plan(operation_asked(asked))
+async def _planned(
+    invocation: Invocation, reach: Reach, asked: tuple[Asked, ...], *, is_stored: bool
+) -> tuple[list[SyncPlan], bytes]:
+    """The plans, and the file that stores them if there is to be one."""
+    from trimtab.app.planfiles import stored_plan
+
+    plans: list[SyncPlan] = []
+    stored: list[StoredPlan] = []
+    async with apps_at(invocation, reach) as apps:
+        for each in asked:
+            unit, operation = await unit_asked(apps, each), operation_asked(each)
+            async with apps.work_on(unit) as work:
+                plans.append(await work.plan(operation))
+            stored.append(stored_plan(unit, await apps.find(unit.id), operation, plans[-1]))
+        return plans, await _file(apps, stored) if is_stored else b""
+
+
+async def _file(apps: Apps, plans: list[StoredPlan]) -> bytes:
+    """The file that stores the plans; that it can be opened again, the installation is recorded first."""
+    from trimtab.app.planfiles import written
+    from trimtab.engine import Keyring
+
+    await apps.record_installation()
+    return written(plans, installation=apps.installation.id, keys=Keyring(apps.installation.key))
+
+
+def _write(out: Path, content: bytes) -> None:
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        reason = f"it cannot be written: {error.strerror}"
+        raise InvalidSpec(f"plan file {out}", reason, "Name another file") from error
+
+
+async def _proposed(
+    invocation: Invocation, reach: Reach, asked: tuple[Asked, ...], between: Between
+) -> list[SyncPlan]:
+    from trimtab.app.proposing import propose
+    from trimtab.app.sources import open_manifests
+    from trimtab.interfaces.cli.configuration import settings_of
+
+    units = [_unit_without_cluster(each) for each in asked]
+    operations = [operation_asked(each) for each in asked]
+    if None in units:
+        async with apps_at(invocation, reach) as apps:
+            found = [_with_revisions(await unit_asked(apps, each)) for each in asked]
+            pairs = zip(found, operations, strict=True)
+            return [await propose(apps.manifests, unit, *between, what) for unit, what in pairs]
+    settings, path = settings_of(invocation), invocation.environment.get("PATH", "")
+    async with open_manifests(settings, path=path) as manifests:
+        known = [(unit, what) for unit, what in zip(units, operations, strict=True) if unit is not None]
+        return [await propose(manifests, unit, *between, what) for unit, what in known]
+
+
+def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
+    """The app that is meant, where the source alone says it; None for the name of one that is recorded."""
+    from trimtab.app.sources import HERE, recorded
+    from trimtab.engine.units import Destination, SyncUnit
+    from trimtab.interfaces.cli.origins import name_for, source_named
+
+    source = source_named(asked.source, path=asked.path, revision=asked.revision)
+    if source is None:
+        return None
+    destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
+    unit = SyncUnit(id=asked.app or name_for(source), source=recorded(source), destination=destination)
+    return _with_revisions(unit)
+
+
+def _with_revisions(unit: SyncUnit) -> SyncUnit:
+    from trimtab.app.sources import source_of
+
+    if source_of(unit).folder:
+        raise InvalidSpec(f"app {unit.id}", "a folder has no revisions", "Name a repository")
+    return unit

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.interfaces.cli.completing import app_names
-from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
+from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -88,15 +89,12 @@ async def _carried_out(
 ) -> SyncUnit:
     from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
-    from trimtab.interfaces.cli.output import paper_at
     from trimtab.interfaces.cli.telling import telling
 
     pin = unit.pinned
     operation = back_to(unit, pin.entry if pin else 0, prune=goal.prune)
     work.check_hold(operation)
-    if work.unfinished is not None:
-        click.echo("An earlier sync of this app was not seen through: ending it first.", err=True)
-        await work.end(held=tell_held)
+    await end_first(work, word)
     plan = await work.plan(operation)
     click.echo(plan_table(plan, paper_at(invocation)), nl=False)
     consent = await word.given(plan)

@@ -56,6 +56,8 @@ class Screen:
     def _painted(self, line: Line, columns: int) -> str:
         # One column stays free: a terminal may wrap when the last one is written.
         text = fitted(line.text, columns - 3)
+        if self._signs is _PLAIN_SIGNS:  # a letter that has to be escaped would be wider than it should
+            text = text.replace("…", "~").encode("ascii", "replace").decode()
         sign = self._signs[line.mark]
         if not self._colour:
             return f"{sign} {text}"

@@ -70,7 +70,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
 
 async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
     async with apps_at(invocation, reach) as apps:
-        return await apps.all()
+        return await apps.all(lambda error: click.echo(f"Left out: {error}", err=True))
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
@@ -96,7 +96,7 @@ def _columns(reports: list[dict[str, Any]]) -> list[Column]:
 def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
     revision = report["revision"] if whole else short(report["revision"])
     words = [report[word] for word in ("app", "sync", "health")]
-    rest = ("namespace", "source", "held", "objects", "operation", "lookedAt", "message")
+    rest = ("namespace", "source", "held", "objectCount", "operation", "lookedAt", "message")
     return tuple(str(word) or "-" for word in (*words, revision, *(report[word] for word in rest)))
 
 

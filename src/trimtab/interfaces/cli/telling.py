@@ -118,7 +118,8 @@ async def _drawn(picture: Picture, screen: Screen) -> AsyncIterator[None]:
     began = clock.monotonic()
 
     async def draw() -> None:
-        screen.draw(picture.lines(clock.monotonic() - began))
+        if picture.has_news:  # what is refused at once leaves no picture
+            screen.draw(picture.lines(clock.monotonic() - began))
 
     def ignore(_: TrimtabError) -> None:
         """Drawing raises none."""

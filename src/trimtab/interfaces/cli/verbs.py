@@ -14,6 +14,7 @@ import click
 
 #: verb → the module beside this one that holds the command of that name
 VERBS = {
+    "apply": "apply",
     "cluster": "cluster",
     "completion": "completion",
     "delete": "delete",
@@ -22,6 +23,7 @@ VERBS = {
     "doctor": "doctor",
     "health": "health",
     "history": "history",
+    "install": "install",
     "pause": "pause",
     "plan": "plan",
     "render": "render",

@@ -9,11 +9,12 @@ import click
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
 
-_GONE = "deleted"
+_EVENTS = ("idle", "deleted")
 
 
 @click.command()
@@ -22,10 +23,10 @@ _GONE = "deleted"
     "--for",
     "goals",
     multiple=True,
-    type=click.Choice(["healthy", "synced", "progressing", "suspended", "degraded", _GONE]),
+    type=click.Choice(["healthy", "synced", "progressing", "suspended", "degraded", *_EVENTS]),
     default=["healthy", "synced"],
     show_default=True,
-    help="What to wait for; synced and one of the several states of health that may be given.",
+    help="What to wait for; of several states of health one has to come. idle: no operation is under way.",
 )
 @click.option("--timeout", type=click.FloatRange(min=0), default=300.0, show_default=True, help="Seconds.")
 @cluster_options
@@ -44,20 +45,22 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
     """
     import asyncio
 
-    if _GONE in goals and len(goals) > 1:
-        raise click.UsageError(f"--for {_GONE} is waited for alone.")
-    click.echo(asyncio.run(_waited(invocation, reach, app, goals, timeout)))
+    if len(goals) > 1 and set(goals) & set(_EVENTS):
+        raise click.UsageError(f"--for {' and --for '.join(_EVENTS)} are waited for alone.")
+    click.echo(one_line(asyncio.run(_waited(invocation, reach, app, goals, timeout))))
 
 
 async def _waited(
     invocation: Invocation, reach: Reach, name: str, goals: tuple[str, ...], timeout: float
 ) -> str:
-    from trimtab.app.goals import Goal, stands
+    from trimtab.app.goals import Goal, Recorded, stands
 
     async with apps_at(invocation, reach) as apps:
-        if _GONE in goals:
-            await apps.until_gone(name, timeout)
-            return f"{name} is deleted"
+        if goals[0] in _EVENTS:
+            if goals[0] != Recorded.DELETED.value:
+                await apps.named(name)
+            await apps.until(name, Recorded(goals[0]), timeout)
+            return f"{name} is {goals[0]}"
         async with apps.work_on(await apps.named(name)) as work:
             unit = await work.until([Goal(each) for each in goals], timeout, _Teller().tell)
     return f"{unit.id} is {stands(unit)}"
@@ -77,4 +80,5 @@ class _Teller:
         now = stands(unit)
         if now != self._told:
             self._told = now
-            click.echo(f"{moment(unit.status.reconciled_at)}  {unit.id} is {now}", err=True)
+            # What servers say of objects must not command the terminal.
+            click.echo(one_line(f"{moment(unit.status.reconciled_at)}  {unit.id} is {now}"), err=True)

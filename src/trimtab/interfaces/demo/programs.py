@@ -26,7 +26,7 @@ async def _find(path: str, settings: ProgramsSettings) -> None:
     def tell(progress: Progress) -> None:
         if progress.name not in told:
             told.add(progress.name)
-            click.echo(f"Fetching {progress.name}, once ({progress.total / 1_000_000:.0f} MB) …")
+            click.echo(f"Fetching {progress.name}, once ({progress.total / 1_000_000:.0f} MB)")
 
     for name in NEEDED:
         try:

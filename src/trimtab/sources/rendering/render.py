@@ -102,7 +102,7 @@ class Renderer:
         await asyncio.to_thread(self._folders.open)
         self._stack.push_async_callback(asyncio.to_thread, self._folders.close)
         await self._stack.enter_async_context(self._pool)
-        await self._stack.enter_async_context(self._launches)
+        self._stack.push_async_exit(self._launches)  # which opens when the first program is run
         self._possible = await self.walls() if self._settings.required_walls else None
         return self
 

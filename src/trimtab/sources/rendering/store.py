@@ -107,17 +107,29 @@ def _write_private(path: Path, content: bytes) -> None:
         opened.write(content)
 
 
+def _make_key(path: Path) -> None:
+    """Have a file with a key, unless there is one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists():
+        return
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        _write_private(aside, secrets.token_bytes(KEY_SIZE))
+        with suppress(FileExistsError):
+            path.hardlink_to(aside)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
 def key_in(path: Path) -> bytes:
-    """The key that a file holds; one is made if there is none. Processes that race get the same."""
-    with suppress(FileExistsError, FileNotFoundError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        if not path.exists():
-            _write_private(aside, secrets.token_bytes(KEY_SIZE))
-            try:
-                path.hardlink_to(aside)
-            finally:
-                aside.unlink()
+    """The key that a file holds; one is made if there is none. Processes that race get the same.
+
+    Where no file can be made, the key is this process's own, and no other can use what it keeps.
+    """
+    try:
+        _make_key(path)
+    except OSError:
+        return secrets.token_bytes(KEY_SIZE)
     try:
         key = path.read_bytes()
     except OSError as error:

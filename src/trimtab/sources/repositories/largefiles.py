@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import aiohttp
 from msgspec import Struct, structs
 
-from trimtab.errors import GitUnreachable, InvalidSpec, SourceRefused, TrimtabError
+from trimtab.errors import GitUnreachable, SourceRefused, TrimtabError
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.repositories.addresses import Address
 from trimtab.sources.repositories.complaints import Meaning, error_of
@@ -54,8 +54,9 @@ class LargeServer(Struct, frozen=True, kw_only=True):
 
     endpoint: Address
     repository: Address
-    #: what is shown to this server
+    #: what is shown to this server, beside what it gave us itself to say
     credential: Credential
+    headers: Mapping[str, str] = {}
     #: all that the consumer has; what of it says whom to trust counts at other servers, too
     known: tuple[Belonging, ...] = ()
 
@@ -114,7 +115,7 @@ class LargeFiles:
                     group.create_task(self._download(store, download, line, server, turns))
 
     async def _asked(self, line: Line, batch: tuple[Pointer, ...], server: LargeServer) -> bytes:
-        headers = {"Accept": MEDIA_TYPE, "Content-Type": MEDIA_TYPE} | _shown(line)
+        headers = {"Accept": MEDIA_TYPE, "Content-Type": MEDIA_TYPE} | _shown(line, server)
         url = f"{server.endpoint.url}/objects/batch"
         request = line.session.post(url, data=question(batch), headers=headers, allow_redirects=False)
         async with request as response:
@@ -135,7 +136,7 @@ class LargeFiles:
             for _ in range(_MOST_REDIRECTS + 1):
                 there = origin_of(download.href, server.subject)
                 if there.origin == server.endpoint.origin:
-                    extra = {} if download.says_who else _shown(line)
+                    extra = {} if download.says_who else _shown(line, server)
                     moved = await _fetched(store, download, line, extra, server)
                 else:
                     trust = server.trust_at(there)
@@ -153,11 +154,7 @@ async def _fetched(
 ) -> str:
     """Keep the file if it is the right one; where else it is said to be, if it is elsewhere."""
     headers = {"Accept-Encoding": "identity", **download.headers, **extra}
-    try:
-        request = line.session.get(download.href, headers=headers, allow_redirects=False)
-    except (aiohttp.InvalidURL, ValueError) as exc:
-        raise InvalidSpec(server.subject, "its server names a link that cannot be followed") from exc
-    async with request as response:
+    async with line.session.get(download.href, headers=headers, allow_redirects=False) as response:
         if response.status in _REDIRECTS and "Location" in response.headers:
             return urljoin(download.href, response.headers["Location"])
         if response.status != 200:
@@ -188,5 +185,7 @@ def _refusal(response: aiohttp.ClientResponse, server: LargeServer) -> TrimtabEr
     return error_of(meaning, server.subject, f"error: it answered with status {response.status}")
 
 
-def _shown(line: Line) -> dict[str, str]:
-    return {"Authorization": line.authorization} if line.authorization else {}
+def _shown(line: Line, server: LargeServer) -> dict[str, str]:
+    """What proves who we are to the server itself."""
+    own = {"Authorization": line.authorization} if line.authorization else {}
+    return own | dict(server.headers)

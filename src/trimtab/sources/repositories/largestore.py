@@ -71,7 +71,7 @@ class LargeStore:
         """Write down which files a revision needs at and below some paths."""
         self._notes.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = self._note(commit, paths)
-        aside = place.with_name(f".{place.name}")
+        aside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
         aside.write_text("".join(f"{each.oid} {each.size}\n" for each in pointers))
         aside.replace(place)
 
@@ -84,7 +84,7 @@ class LargeStore:
 
     def tidy(self, kept: Container[str]) -> None:
         """Let go of the notes of other revisions, and of files that no note names."""
-        notes = list(self._notes.glob("*"))
+        notes = [note for note in self._notes.glob("*") if not note.name.startswith(".")]
         stale = [note for note in notes if note.name.partition("-")[0] not in kept]
         wanted = {each.oid for note in notes if note not in stale for each in _noted(note)}
         for note in stale:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from trimtab.errors import InvalidSpec, SourceRefused, TrimtabError, Unavailable
 from trimtab.programs.handover import Namespaces
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.hints.changes import Change, Concerned, Interest, Interests
-from trimtab.sources.repositories.addresses import Address, address_of
+from trimtab.sources.repositories.addresses import Address, Scheme, address_of
 from trimtab.sources.repositories.complaints import Meaning, RevisionMissing, with_word_of
 from trimtab.sources.repositories.credentials import (
     ANONYMOUS,
@@ -36,11 +36,11 @@ from trimtab.sources.repositories.credentials import (
 from trimtab.sources.repositories.flights import Flights
 from trimtab.sources.repositories.gitsetup import Reach
 from trimtab.sources.repositories.gittree import GitTree
-from trimtab.sources.repositories.largefiles import LargeFiles, large_server
+from trimtab.sources.repositories.largefiles import LargeFiles, LargeServer, large_server
 from trimtab.sources.repositories.largestore import LargeStore
 from trimtab.sources.repositories.mirrors import Mirror, mirror_path
 from trimtab.sources.repositories.pointers import CONFIG as LFS_CONFIG
-from trimtab.sources.repositories.pointers import Pointer, endpoint_of
+from trimtab.sources.repositories.pointers import Pointer, endpoint_of, grant_request, granted_in
 from trimtab.sources.repositories.program import GitComplained, GitProgram, Redirected, found_git
 from trimtab.sources.repositories.reaching import Gate
 from trimtab.sources.repositories.refs import (
@@ -172,7 +172,8 @@ class Repositories:
 
     async def __aenter__(self) -> Self:
         """Find git, remove what killed processes left, and begin to look out."""
-        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(OSError):  # whoever needs a mirror is told; not everybody does
+            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._git: GitProgram = await found_git(
             self._settings, path=self._path, folder=self._root, namespaces=self._namespaces
         )
@@ -414,13 +415,29 @@ class Repositories:
         self, repository: _Repository, access: _Access, revision: Revision, wanted: Wanted
     ) -> None:
         async def bring(store: LargeStore, pointers: tuple[Pointer, ...]) -> None:
-            configured = await self._lfs_url(repository, revision)
-            endpoint = endpoint_of(access.address, configured)
-            server = large_server(access.address, endpoint, access.credential, wanted.credentials)
+            server = await self._large_server(repository, access, revision, wanted)
             await LargeFiles(self._settings, self._gate).bring(store, pointers, server)
 
         async with self._places:
             await repository.mirror.keep_large(revision.commit, wanted.paths or ("",), bring)
+
+    async def _large_server(
+        self, repository: _Repository, access: _Access, revision: Revision, wanted: Wanted
+    ) -> LargeServer:
+        """Who keeps the files: whom the repository names, else whom its SSH server names, else its host."""
+        configured, address = await self._lfs_url(repository, revision), access.address
+        if address.scheme is Scheme.SSH and not configured:
+            reach = await self._gate.reach(address, access.credential)
+            try:
+                answer = await self._git.over_ssh(reach, grant_request(address))
+            except GitComplained:
+                pass  # a server that does not know the command is asked the usual way
+            else:
+                endpoint, headers = granted_in(answer, address)
+                server = large_server(address, endpoint, access.credential, wanted.credentials)
+                return structs.replace(server, credential=server.trust_at(endpoint), headers=headers)
+        endpoint = endpoint_of(address, configured)
+        return large_server(address, endpoint, access.credential, wanted.credentials)
 
     async def _lfs_url(self, repository: _Repository, revision: Revision) -> str:
         """The server that the repository itself names, if it does."""

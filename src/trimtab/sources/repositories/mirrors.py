@@ -110,11 +110,14 @@ class Mirror:
         if store.is_complete(commit, paths):
             return
         pointers = await asyncio.to_thread(lambda: GitTree(self.path, commit).pointers(paths))
+        if not pointers:
+            with self._told():
+                store.note(commit, paths, pointers)
+            return
         async with self._held():
             self._check_room(store, pointers)
             store.note(commit, paths, pointers)
-            if pointers:
-                await bring(store, pointers)
+            await bring(store, pointers)
 
     def _check_room(self, store: LargeStore, pointers: tuple[Pointer, ...]) -> None:
         most, wanted = self._git.settings.largest_mirror, (each for each in pointers if not store.has(each))

@@ -7,6 +7,7 @@ a server sends can be proven. Who asks, and where the files are kept, is decided
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -103,9 +104,27 @@ def origin_of(href: str, subject: str) -> Address:
         raise SourceRefused(subject, "its server names a link that may not be followed") from exc
 
 
-class _Object(Struct, frozen=True):
-    oid: str
-    size: int
+def grant_request(repository: Address) -> str:
+    """What a server is asked by SSH: who has a key there needs no other credential for the files."""
+    return f"git-lfs-authenticate {shlex.quote(repository.path)} download"
+
+
+def granted_in(answer: bytes, repository: Address) -> tuple[Address, dict[str, str]]:
+    """Where a server that was asked by SSH keeps the files, and what to say there."""
+    subject = f"Git LFS of {repository}"
+    try:
+        granted = msgspec.json.decode(answer, type=_Granted)
+        endpoint = address_of(granted.href) if granted.href else endpoint_of(repository)
+    except (msgspec.DecodeError, InvalidSpec) as exc:
+        raise GitUnreachable(subject, "the server's answer is not that of Git LFS", "Look at it") from exc
+    if endpoint.scheme.value not in _WEB:
+        raise SourceRefused(subject, f"the server keeps them where only {endpoint.scheme.value} leads")
+    return endpoint, _headers(granted.header)
+
+
+class _Granted(Struct, frozen=True):
+    href: str = ""
+    header: dict[str, str] = {}
 
 
 class _Action(Struct, frozen=True):
@@ -155,15 +174,15 @@ def downloads_in(answer: bytes, asked: Iterable[Pointer], subject: str) -> tuple
         raise SourceRefused(subject, f"the server insists on {presentable(told.transfer)!r} transfers")
     wanted = {each.oid: each for each in asked}
     return tuple(
-        Download(pointer=wanted.pop(each.oid), href=action.href, headers=_headers(action))
+        Download(pointer=wanted.pop(each.oid), href=action.href, headers=_headers(action.header))
         for each in told.objects
         if each.error is None and (action := each.actions.download) and each.oid in wanted
     )
 
 
-def _headers(action: _Action) -> dict[str, str]:
+def _headers(told: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
-        for name, value in action.header.items()
+        for name, value in told.items()
         if _HEADER_NAME.fullmatch(name) and name.lower() not in _OURS and value.isprintable()
     }

@@ -26,6 +26,7 @@ from trimtab.sources.repositories.complaints import (
 )
 from trimtab.sources.repositories.credentials import secrets_of
 from trimtab.sources.repositories.gitsetup import (
+    SSH_CONFIG,
     TRACE,
     Reach,
     environment_of,
@@ -100,6 +101,17 @@ class GitProgram(Struct, frozen=True, kw_only=True):
                 await self._try(command, environment, limits, stdin, subject)
                 raise _redirected(reach.address, _traced_location(folder), complaint) from None
 
+    async def over_ssh(self, reach: Reach, command: str) -> bytes:
+        """What a server answers to a command by SSH; `GitComplained` if it does not know it."""
+        ssh = await find("ssh", path=self.search)
+        with private_folder(self.private, lambda folder: files_of(reach, folder=folder)) as folder:
+            address, environment = reach.address, environment_of(folder=str(folder), path=self.search)
+            limits = self._limits(self.settings.list_timeout, network=True, share=8)
+            there = ("-p", str(address.port), "-l", address.user, "--", address.host)
+            argv = (str(ssh.path), "-F", f"{folder}/{SSH_CONFIG}", *there, command)
+            subject, secrets = f"repository {address}", secrets_of(reach.credential)
+            return await self._started(argv, environment, limits, b"", subject, secrets)
+
     async def _try(
         self,
         command: tuple[str, ...],
@@ -124,6 +136,17 @@ class GitProgram(Struct, frozen=True, kw_only=True):
         secrets: tuple[str, ...],
     ) -> bytes:
         argv = (self.path, "--no-pager", "--no-replace-objects", *arguments)
+        return await self._started(argv, environment, limits, stdin, subject, secrets)
+
+    async def _started(
+        self,
+        argv: tuple[str, ...],
+        environment: dict[str, str],
+        limits: Limits,
+        stdin: bytes,
+        subject: str,
+        secrets: tuple[str, ...],
+    ) -> bytes:
         cwd = Path(environment["HOME"])
         try:
             finished = await run(

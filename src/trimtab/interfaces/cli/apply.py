@@ -1,0 +1,117 @@
+"""`trimtab apply`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trimtab.errors import Conflict, InvalidSpec, Missing
+from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.output import paper_at
+from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.verbs import Invocation
+
+if TYPE_CHECKING:
+    from trimtab.app import Apps, Work
+    from trimtab.app.planfiles import StoredPlan
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@consent_options
+@cluster_options
+@click.pass_obj
+def apply(invocation: Invocation, /, reach: Reach, word: Word, file: Path) -> None:
+    """Carry out exactly the plan in FILE, which `trimtab plan --out` wrote.
+
+    If anything it was planned on has moved, nothing is done, and what moved is said: the revision, what it
+    renders to, the app's record, or an object in the cluster. Running it again after it was stopped goes on.
+
+    \b
+    Examples:
+      trimtab plan shop --prune --out shop.plan
+      trimtab apply shop.plan
+      trimtab apply shop.plan --yes --confirm-deletions
+    """
+    import asyncio
+
+    asyncio.run(_applied(invocation, reach, word, file))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError as error:
+        raise Missing(f"plan file {file}", "it does not exist", "Make it: trimtab plan --out") from error
+    except OSError as error:
+        raise InvalidSpec(f"plan file {file}", f"it cannot be read: {error.strerror}") from error
+
+
+async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path) -> None:
+    from trimtab.app.planfiles import read
+    from trimtab.engine import Keyring
+
+    content = _content(file)
+    async with apps_at(invocation, reach) as apps:
+        installation = apps.installation
+        keys = Keyring(installation.key)
+        plans = read(content, name=str(file), installation=installation.id, keys=keys)
+        if len(plans) > 1:
+            for each in plans:
+                await _check(apps, each)
+        for each in plans:
+            await _carry_out(invocation, apps, each, word)
+
+
+async def _check(apps: Apps, stored: StoredPlan) -> None:
+    """Whether a plan can be carried out: of several, none is begun if one cannot."""
+    known = await apps.find(stored.unit.id)
+    if stored.is_done(known) or stored.is_under_way(known):
+        return
+    async with apps.work_on(stored.asked_of(known)) as work:
+        stored.check(await work.plan(stored.agreed()))
+
+
+async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, word: Word) -> None:
+    known = await apps.find(stored.unit.id)
+    if stored.is_done(known):
+        click.echo(f"{stored.unit.id}: this plan was carried out already", err=True)
+        return
+    unit = known if known is not None and stored.is_under_way(known) else stored.asked_of(known)
+    async with apps.work_on(unit) as work:
+        await _seen_through(invocation, work, stored, word)
+
+
+async def _seen_through(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
+    from trimtab.engine.sync.showing import plan_table
+    from trimtab.interfaces.cli.telling import telling
+
+    operation = stored.agreed()
+    work.check_hold(operation)
+    if work.unfinished is not None:
+        await _finish(invocation, work, stored, word)
+    else:
+        plan = await work.plan(operation)
+        stored.check(plan)
+        click.echo(plan_table(plan, paper_at(invocation)), nl=False)
+        consent = await word.given(plan)
+        async with telling(invocation, work, plan):
+            await work.carry_out(operation, plan, consent=consent, held=tell_held)
+    async with telling(invocation, work, None) as told:
+        unit = await work.until_well(word.timeout, told.look)
+    status = unit.status
+    click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
+
+
+async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
+    """Go on with this very plan, if it is what somebody began; anything else has to end first."""
+    from trimtab.interfaces.cli.telling import telling
+
+    if work.unfinished is None or work.unfinished.plan_digest != stored.digest:
+        remedy = f"Finish it with trimtab sync {work.name}, or end it with trimtab terminate {work.name}"
+        raise Conflict(f"app {work.name}", "another operation was not seen through", remedy)
+    click.echo("This plan was begun and not seen through: going on with it.", err=True)
+    async with telling(invocation, work, None):
+        await work.finish(consent=word.deletions, held=tell_held)

@@ -1,0 +1,31 @@
+"""What the machine refuses, wherever that is met: a full disk and missing rights are nobody's bug. Pure.
+
+A net below the rooms, which say more where they know more: what the file was for, and which setting moves it.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from trimtab.errors import NotAllowed, TrimtabError, Unavailable
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR})
+
+
+def circumstance(exc: OSError) -> TrimtabError | None:
+    """What a person can act on; None if it is for us to explain."""
+    where = str(exc.filename or "")
+    if exc.errno in _FULL:
+        reason = f"it cannot be written: {_words(exc)}"
+        remedy = "Make room, and run the command again"
+        return Unavailable(where or "a file, or standard output", reason, remedy)
+    if exc.errno in _REFUSED and where:
+        remedy = "Mend its rights, or have HOME or the settings name another folder"
+        return NotAllowed(where, f"it cannot be used: {_words(exc)}", remedy)
+    return None
+
+
+def _words(exc: OSError) -> str:
+    return (exc.strerror or "the machine refuses").lower()
