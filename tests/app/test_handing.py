@@ -122,7 +122,8 @@ async def test_consent_is_handed_over_with_the_plan_it_was_given_for(stage: Stag
             await ann.sync(prune=True)
         assert await stage.value("c0") == "1"
         assert (await ann.sync(prune=True, consent=True)).phase is OperationPhase.SUCCEEDED
-    assert (await stage.value("c0"), ann.wrote()) == (None, {"Lease", "Secret"})
+        await stage.until_value("c0", None)
+    assert ann.wrote() == {"Lease", "Secret"}
 
 
 async def test_a_plan_that_no_longer_holds_is_not_carried_out_by_the_runner_either(stage: Stage) -> None:
