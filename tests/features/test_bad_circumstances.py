@@ -56,6 +56,8 @@ ALONE = {
 ELSEWHERE = {"demo"}
 #: verbs whose answer is what is wrong: they exit with 1, and say what to do
 EXPLAINING = {"doctor": ("doctor",), "why": ("why", "{app}")}
+#: the verb that reads a stored plan
+OF_A_FILE = {"apply": ("apply", "{source}")}
 #: the verb that never ends by itself
 FOR_EVER = {"run": ("run", "--listen", "127.0.0.1:0")}
 REACHING = {**OF_AN_APP, **OF_A_SOURCE, "install": ("install", "--apply"), "status of all": ("status",)}
@@ -273,6 +275,14 @@ def test_with_a_file_that_is_no_yaml(place: Place, words: tuple[str, ...]) -> No
     assert (told.out, place.apps()) == ("", [])
 
 
+def test_with_a_plan_that_is_not_there_or_is_none(place: Place) -> None:
+    words, nowhere = OF_A_FILE["apply"], str(place.home / "plan.json")
+    assert_clear(place.call(words, source=nowhere), 3, f"plan file {nowhere}: it does not exist")
+    Path(nowhere).write_text("{")
+    assert_clear(place.call(words, source=nowhere), 2, nowhere)
+    assert_clear(place.call(words, source=nowhere, environment=unanswered(place)), 4, "cannot be reached")
+
+
 def test_with_an_object_that_has_no_name(place: Place) -> None:
     shop(place.source, broken="apiVersion: v1\nkind: ConfigMap\n")
     told = place.call(("sync", "{source}"))
@@ -374,6 +384,7 @@ def test_in_a_terminal_of_forty_columns(settled: Place, words: tuple[str, ...]) 
 
 def test_every_verb_has_its_circumstances() -> None:
     tried = {
-        words[0] for words in chain(*(each.values() for each in (REACHING, ALONE, EXPLAINING, FOR_EVER)))
+        words[0]
+        for words in chain(*(each.values() for each in (REACHING, ALONE, EXPLAINING, OF_A_FILE, FOR_EVER)))
     }
     assert set(VERBS) - tried - ELSEWHERE == set()
