@@ -219,7 +219,8 @@ async def test_status_and_scale_are_read_and_written_apart(cluster: HttpCluster,
     await cluster.create(DEPLOYMENTS, deployment("web", replicas=0), namespace=namespace)
     scale = await cluster.get(DEPLOYMENTS, "web", namespace=namespace, subresource="scale")
     assert (scale.kind, scale.manifest()["spec"]) == ("Scale", {})
-    grown = scale.manifest() | {"spec": {"replicas": 3}}
+    # Without a version: the controllers write to the Deployment at the same time.
+    grown = scale.manifest() | {"metadata": {"name": "web"}, "spec": {"replicas": 3}}
     await cluster.update(DEPLOYMENTS, "web", grown, namespace=namespace, subresource="scale")
     scale = await cluster.get(DEPLOYMENTS, "web", namespace=namespace, subresource="scale")
     assert scale.manifest()["spec"] == {"replicas": 3}
