@@ -24,6 +24,7 @@ from trimtab.engine.control.policy import (
     declared_digest,
     heal_wait,
     history_after,
+    is_overtaken,
     refresh_due,
     rollback,
 )
@@ -427,3 +428,21 @@ def test_a_unit_is_looked_at_first_of_all_and_then_by_the_interval() -> None:
 def test_a_change_of_what_is_wanted_has_a_unit_looked_at(change: dict[str, Any]) -> None:
     before = looked_at(unit())
     assert due(replace(before, **change), NOW, timedelta(0)) is Refresh.USUAL
+
+
+def test_a_look_during_which_an_operation_ended_decides_nothing() -> None:
+    idle = SyncUnit(id="app", source={}, destination=Destination(cluster="here"))
+    busy = replace(idle, operation=Operation())
+
+    def after(began: datetime) -> SyncUnit:
+        state = OperationState(operation=Operation(), started_at=began, phase=OperationPhase.SUCCEEDED)
+        return replace(idle, status=UnitStatus(operation_state=state))
+
+    later = NOW + timedelta(seconds=1)
+    assert is_overtaken(busy, after(NOW))
+    assert is_overtaken(idle, after(NOW))
+    assert is_overtaken(after(NOW), after(later))
+    assert not is_overtaken(after(NOW), after(NOW))
+    assert not is_overtaken(idle, idle)
+    assert not is_overtaken(busy, busy)
+    assert not is_overtaken(idle, busy)

@@ -101,6 +101,18 @@ def check_hold(unit: SyncUnit, operation: Operation) -> None:
     raise UnitHeld(f"unit {unit.id}", f"it is {unit.hold}", "Resume it first")
 
 
+def is_overtaken(before: SyncUnit, after: SyncUnit) -> bool:
+    """Whether an operation ended while a unit was looked at: what was seen may lack what it wrote."""
+    if after.operation is not None:
+        return False
+    return before.operation is not None or _started_at(before) != _started_at(after)
+
+
+def _started_at(unit: SyncUnit) -> datetime | None:
+    state = unit.status.operation_state
+    return state.started_at if state is not None else None
+
+
 def _waits_for(going: list[ResourceSummary]) -> str:
     more = f" and {len(going) - 1} more" if len(going) > 1 else ""
     return f"{going[0].key}{more} is being deleted, and is waited for"

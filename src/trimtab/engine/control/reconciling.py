@@ -27,6 +27,7 @@ from trimtab.engine.control.policy import (
     auto_sync,
     conditions_after,
     declared_digest,
+    is_overtaken,
     refresh_due,
 )
 from trimtab.engine.control.rooms import Room, Rooms, RoomState
@@ -155,7 +156,10 @@ class Reconciler:
         self._failing_since.pop(unit.id, None)
         looked = await self._record(unit, sight)
         self._tell(looked, sight, self._clock.monotonic() - begun)
-        await self._decide(looked, sight)
+        if is_overtaken(unit, looked):
+            self._wiring.again(unit.id, 0)
+        else:
+            await self._decide(looked, sight)
         return looked
 
     def _declared(self, unit: SyncUnit) -> str:
