@@ -6,9 +6,7 @@ take turns. Only the full size writes the page: a small run shows that everythin
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import os
 import platform
 import subprocess
 import sys
@@ -23,9 +21,10 @@ from msgspec import Struct
 from bench import report
 from bench.caches import MILLION_AIM, QUESTION_AIM, SIZES, Size, fills, marks, storm
 from bench.caching import Synthetic
+from bench.chapters import ROOT, Chapter, leave, run, tell
 from bench.client import AS_BENCH, CONFIG_MAPS, PODS, at_once
 from bench.filling import WORKERS, add_namespaces
-from bench.kube import FLAGS, ROOT, machine, tell, with_cluster, write
+from bench.kube import FLAGS, machine, with_cluster
 from bench.measures import Aim, Round, Row, Sample, row_of
 from bench.sampling import Cost
 from bench.scenarios import Scenario
@@ -34,13 +33,16 @@ from bench.synthetic import DEPLOYMENTS
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
 from testbed.processes import leashed
-from trimtab.errors import TrimtabError
 from trimtab.kube import Cluster
 from trimtab.kube.cluster import PatchType
 from trimtab.kube.discovery import Resource
 
-COMMAND = "make bench-cache"
-HEADING = "The engine's cache beside Argo CD's GitOps engine"
+CHAPTER = Chapter(
+    name="cache",
+    heading="The engine's cache beside Argo CD's GitOps engine",
+    command="make bench-cache",
+    about=__doc__,
+)
 REPLICA_SETS = Resource(group="apps", version="v1", kind="ReplicaSet", plural="replicasets", namespaced=True)
 SPACES = [f"bench-{number:02}" for number in range(20)]
 RUN_LIMIT = 900.0
@@ -256,30 +258,27 @@ def compared(builder: Builder, go: Path) -> dict[str, str]:
     }
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure at the size asked for, print the results and, at full size, write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.cache", description=__doc__)
-    parser.add_argument("--size", choices=tuple(SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, builder, load = SIZES[chosen], Builder(), os.getloadavg()[0]
+def measured_chapter(size: Size, builder: Builder, load: float) -> str:
+    """What the page tells of what was measured."""
     go = builder.tool("enginepeer")
     with ControlPlane(builder=builder, controllers=False, apiserver_flags=FLAGS) as plane:
         tell(f"creating {size.objects:,} objects")
         with_cluster(plane, lambda cluster: fill(cluster, size))
         rows, costs = measure_all(Sides(plane, go, size), size)
     setting = report.Setting(
-        command=COMMAND, machine=machine(), load=load, versions=compared(builder, go), rounds=size.rounds
+        command=CHAPTER.command,
+        machine=machine(),
+        load=load,
+        versions=compared(builder, go),
+        rounds=size.rounds,
     )
-    text = "\n\n".join([report.part(setting, rows, costs), alone_table(alone(size))])
-    print(text)
-    if chosen == "full":
-        write(text, name="cache", heading=HEADING, command=COMMAND)
-    return 0
+    return "\n\n".join([report.part(setting, rows, costs), alone_table(alone(size))])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

@@ -6,10 +6,7 @@ applies. Each round syncs into a namespace of its own; medians are shown. Only t
 
 from __future__ import annotations
 
-import argparse
-import os
 import platform
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -19,17 +16,21 @@ from statistics import median
 from msgspec import Struct
 
 from bench.cache import Figure, alone_table
+from bench.chapters import Chapter, leave, run, tell
 from bench.filling import add_namespaces
-from bench.kube import FLAGS, machine, tell, with_cluster, write
+from bench.kube import FLAGS, machine, with_cluster
 from bench.measures import Aim
 from bench.peers import Run, kubectl_apply, trimtab, written
 from bench.shapes import config_map
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
-from trimtab.errors import TrimtabError
 
-COMMAND = "make bench-cli"
-HEADING = "Whole commands beside kubectl"
+CHAPTER = Chapter(
+    name="cli",
+    heading="Whole commands beside kubectl",
+    command="make bench-cli",
+    about=__doc__,
+)
 
 
 class Size(Struct, frozen=True, kw_only=True):
@@ -157,8 +158,9 @@ def told(builder: Builder, rounds: Sequence[Taken], size: Size, load: float) -> 
         **{name: version(name) for name in ("aiohttp", "msgspec")},
         **{name: builder.version(name).removeprefix("v") for name in ("kubectl", "kube-apiserver", "etcd")},
     }
+    command = CHAPTER.command
     lines = [
-        f"- Command: `{COMMAND}`; medians of {size.rounds} rounds, ConfigMaps of 2 KB, whole processes.",
+        f"- Command: `{command}`; medians of {size.rounds} rounds, ConfigMaps of 2 KB, whole processes.",
         f"- Machine: {machine()}; load average at the start {load:.1f}.",
         "  Commands, API server and etcd share it.",
         f"- Versions: {', '.join(f'{name} {number}' for name, number in versions.items())}.",
@@ -168,22 +170,15 @@ def told(builder: Builder, rounds: Sequence[Taken], size: Size, load: float) -> 
     return "\n".join(lines)
 
 
+def measured_chapter(size: Size, builder: Builder, load: float) -> str:
+    """What the page tells of what was measured."""
+    return told(builder, measure_all(builder, size), size, load)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure at the size asked for, print the results and, at full size, write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.cli", description=__doc__)
-    parser.add_argument("--size", choices=tuple(SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, builder, load = SIZES[chosen], Builder(), os.getloadavg()[0]
-    text = told(builder, measure_all(builder, size), size, load)
-    print(text)
-    if chosen == "full":
-        write(text, name="cli", heading=HEADING, command=COMMAND)
-    return 0
+    return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

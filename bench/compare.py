@@ -7,10 +7,7 @@ of rounds.
 
 from __future__ import annotations
 
-import argparse
-import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,9 +17,10 @@ from statistics import median
 
 from msgspec import Struct
 
+from bench.chapters import Chapter, leave, run, tell
 from bench.client import AS_BENCH, at_once
 from bench.filling import WORKERS
-from bench.kube import FLAGS, machine, tell, with_cluster, write
+from bench.kube import FLAGS, machine, with_cluster
 from bench.peers import GoEngine, written
 from bench.shapes import config_map, deployment
 from testbed.builds import Builder
@@ -35,7 +33,6 @@ from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark
 from trimtab.engine.rows import Desired, Verdict
-from trimtab.errors import TrimtabError
 from trimtab.kube import Cluster
 from trimtab.kube.cluster import Write
 from trimtab.kube.discovery import Discovery
@@ -45,8 +42,12 @@ from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, Manifest
 from trimtab.resources.secrets import StandIns
 
-COMMAND = "make bench-compare"
-HEADING = "Comparing"
+CHAPTER = Chapter(
+    name="compare",
+    heading="Comparing",
+    command="make bench-compare",
+    about=__doc__,
+)
 SPACE = "bench-compare"
 OURS = OwnerAnnotation("bench")
 LENS = Lens(manager="trimtab", stand_ins=StandIns(b"bench" * 8))
@@ -273,19 +274,16 @@ async def measured(cluster: Cluster, size: Size) -> Bench:
     return bench
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure at the size asked for, print the results and, at full size, write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
-    parser.add_argument("--size", choices=tuple(SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, load, builder = SIZES[chosen], os.getloadavg()[0], Builder()
+def measured_chapter(size: Size, builder: Builder, load: float) -> str:
+    """What the page tells of what was measured."""
     with ControlPlane(builder=builder, controllers=False, apiserver_flags=FLAGS) as plane:
         bench = with_cluster(plane, lambda cluster: measured(cluster, size))
         tell("comparing with the Go engine")
         table_beside = beside(GoEngine(builder.tool("enginepeer"), plane), bench, size)
-    text = "\n".join(
+    command = CHAPTER.command
+    return "\n".join(
         [
-            f"- Command: `{COMMAND}`; medians of {size.rounds} rounds, processor time of one process.",
+            f"- Command: `{command}`; medians of {size.rounds} rounds, processor time of one process.",
             f"- Machine: {machine()}; load average at the start {load:.1f}.",
             f"- Versions: Python {platform.python_version()}, msgspec {version('msgspec')}.",
             "",
@@ -296,15 +294,12 @@ def main(arguments: Sequence[str]) -> int:
             table_beside,
         ]
     )
-    print(text)
-    if chosen == "full":
-        write(text, name="compare", heading=HEADING, command=COMMAND)
-    return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

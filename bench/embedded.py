@@ -6,8 +6,6 @@ full size writes the page: a small run shows that everything works, not how fast
 
 from __future__ import annotations
 
-import argparse
-import os
 import signal
 import subprocess
 import sys
@@ -19,7 +17,8 @@ from typing import Protocol
 import msgspec
 
 from bench import filling, loads, report
-from bench.kube import ROOT, machine, tell, versions, with_cluster, write
+from bench.chapters import ROOT, Chapter, leave, run, tell
+from bench.kube import machine, versions, with_cluster
 from bench.loads import Size
 from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
 from bench.sampling import Cost
@@ -30,10 +29,13 @@ from testbed.controlplane import ControlPlane
 from testbed.embedded import Embedded
 from testbed.part import Part
 from testbed.processes import Process, leashed
-from trimtab.errors import TrimtabError
 
-COMMAND = "make bench-embedded"
-HEADING = "The embedded cluster beside etcd and kube-apiserver"
+CHAPTER = Chapter(
+    name="embedded",
+    heading="The embedded cluster beside etcd and kube-apiserver",
+    command="make bench-embedded",
+    about=__doc__,
+)
 NAMES = ("real", "embedded")
 READ, APPLIED, MANY = "bench-read", "bench-applied", "bench-many"
 RUN_LIMIT = 900.0
@@ -247,12 +249,8 @@ def measure_starts(bench: Bench, builder: Builder, rounds: int) -> None:
     bench.remember("Idle, after the first answer", "start", [(Quantity.PEAK, loads.IDLE_AIM)], pairs)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure at the size asked for, print the results and, at full size, write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.embedded", description=__doc__)
-    parser.add_argument("--size", choices=tuple(loads.SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, builder, before = loads.SIZES[chosen], Builder(), os.getloadavg()[0]
+def measured_chapter(size: loads.Size, builder: Builder, before: float) -> str:
+    """What the page tells of what was measured."""
     go = builder.tool("kubepeer")
     load = Load(go)
     with ControlPlane(builder=builder, controllers=False) as real, Watched() as ours:
@@ -262,18 +260,19 @@ def main(arguments: Sequence[str]) -> int:
         measure_all(bench, load, real, size)
     measure_starts(bench, builder, size.rounds)
     setting = report.Setting(
-        command=COMMAND, machine=machine(), load=before, versions=versions(builder, go), rounds=size.rounds
+        command=CHAPTER.command,
+        machine=machine(),
+        load=before,
+        versions=versions(builder, go),
+        rounds=size.rounds,
     )
-    text = report.part(setting, bench.rows, bench.costs, NAMES)
-    print(text)
-    if chosen == "full":
-        write(text, name="embedded", heading=HEADING, command=COMMAND)
-    return 0
+    return report.part(setting, bench.rows, bench.costs, NAMES)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    return run(CHAPTER, arguments, loads.SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

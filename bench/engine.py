@@ -7,8 +7,6 @@ a minute for a thousand objects, so that is run in the first round alone. Only t
 
 from __future__ import annotations
 
-import argparse
-import os
 import platform
 import subprocess
 import sys
@@ -22,9 +20,10 @@ import msgspec
 from msgspec import Struct
 
 from bench.cache import Figure, alone_table
+from bench.chapters import ROOT, Chapter, leave, run, tell
 from bench.client import CONFIG_MAPS
 from bench.filling import add_namespaces
-from bench.kube import FLAGS, ROOT, machine, tell, with_cluster, write
+from bench.kube import FLAGS, machine, with_cluster
 from bench.measures import Aim
 from bench.peers import GoEngine, Peers, kubectl_apply, marked, written
 from bench.report import costs_table
@@ -33,10 +32,13 @@ from bench.units import Report
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
 from testbed.processes import leashed
-from trimtab.errors import TrimtabError
 
-COMMAND = "make bench-engine"
-HEADING = "The engine: syncs and looks"
+CHAPTER = Chapter(
+    name="engine",
+    heading="The engine: syncs and looks",
+    command="make bench-engine",
+    about=__doc__,
+)
 RUN_LIMIT = 900.0
 NAMESPACES = ("raw", "one", "many", "kubectl", "go")
 
@@ -253,8 +255,9 @@ def told(builder: Builder, rounds: Sequence[Round], size: Size, load: float) -> 
         **{name: version(name) for name in ("aiohttp", "msgspec")},
         **{name: builder.version(name).removeprefix("v") for name in ("kubectl", "kube-apiserver", "etcd")},
     }
+    command = CHAPTER.command
     lines = [
-        f"- Command: `{COMMAND}`; medians of {size.rounds} rounds of {size.objects:,} ConfigMaps of 2 KB.",
+        f"- Command: `{command}`; medians of {size.rounds} rounds of {size.objects:,} ConfigMaps of 2 KB.",
         f"- Machine: {machine()}; load average at the start {load:.1f}.",
         "  Client, API server and etcd share it.",
         f"- Versions: {', '.join(f'{name} {number}' for name, number in versions.items())}.",
@@ -273,22 +276,15 @@ def told(builder: Builder, rounds: Sequence[Round], size: Size, load: float) -> 
     return "\n".join(lines)
 
 
+def measured_chapter(size: Size, builder: Builder, load: float) -> str:
+    """What the page tells of what was measured."""
+    return told(builder, measure_all(builder, size), size, load)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure at the size asked for, print the results and, at full size, write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.engine", description=__doc__)
-    parser.add_argument("--size", choices=tuple(SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, builder, load = SIZES[chosen], Builder(), os.getloadavg()[0]
-    text = told(builder, measure_all(builder, size), size, load)
-    print(text)
-    if chosen == "full":
-        write(text, name="engine", heading=HEADING, command=COMMAND)
-    return 0
+    return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

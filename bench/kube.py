@@ -6,7 +6,6 @@ take turns. Only the full size writes the page: a small run shows that everythin
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import platform
@@ -20,21 +19,23 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from bench import filling, report
+from bench.chapters import ROOT, Chapter, leave, run, tell
 from bench.measures import Round, Row, Sample, row_of
 from bench.sampling import Cost
 from bench.scenarios import SIZES, Scenario, Size, applies, lists, watches
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
 from testbed.processes import leashed
-from trimtab.errors import TrimtabError
 from trimtab.kube import Cluster, connect, from_kubeconfig
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import SystemClock
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "bench" / "RESULTS.md"
-COMMAND = "make bench"
-HEADING = "`trimtab.kube` beside client-go"
+CHAPTER = Chapter(
+    name="kube",
+    heading="`trimtab.kube` beside client-go",
+    command="make bench",
+    about=__doc__,
+)
 READ, APPLIED = "bench-read", "bench-applied"  # namespaces: what is applied changes no list
 RUN_LIMIT = 600.0
 #: Pods need no service account here: nobody runs the controller that would make one.
@@ -189,42 +190,27 @@ def versions(builder: Builder, go: Path) -> dict[str, str]:
     }
 
 
-def tell(line: str) -> None:
-    """Say one line of progress."""
-    print(f"bench: {line}", file=sys.stderr, flush=True)
-
-
-def write(text: str, *, name: str = "kube", heading: str = HEADING, command: str = COMMAND) -> None:
-    """Put the part on its page, making the page if there is none."""
-    page = RESULTS.read_text() if RESULTS.exists() else report.NEW_PAGE
-    RESULTS.write_text(report.renewed(page, name=name, heading=heading, command=command, text=text))
-    tell(f"wrote {RESULTS.relative_to(ROOT)}")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Measure at the size asked for, print the results and, at full size, write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.kube", description=__doc__)
-    parser.add_argument("--size", choices=tuple(SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, builder, load = SIZES[chosen], Builder(), os.getloadavg()[0]
+def measured_chapter(size: Size, builder: Builder, load: float) -> str:
+    """What the page tells of what was measured."""
     go = builder.tool("kubepeer")
     with ControlPlane(builder=builder, controllers=False, apiserver_flags=FLAGS) as plane:
         for namespace in (READ, APPLIED):
             plane.add_namespace(namespace)
         bench = measure_all(plane, Sides(plane, go), size)
     setting = report.Setting(
-        command=COMMAND, machine=machine(), load=load, versions=versions(builder, go), rounds=size.rounds
+        command=CHAPTER.command,
+        machine=machine(),
+        load=load,
+        versions=versions(builder, go),
+        rounds=size.rounds,
     )
-    text = report.part(setting, bench.rows, bench.costs)
-    print(text)
-    if chosen == "full":
-        write(text)
-    return 0
+    return report.part(setting, bench.rows, bench.costs)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

@@ -7,7 +7,6 @@ manifests. Both do everything anew in every round, and take turns. Only the full
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import resource
@@ -23,10 +22,10 @@ import msgspec
 from msgspec import Struct
 
 from bench import apps, polling, report
-from bench.kube import ROOT, machine, tell, write
+from bench.chapters import ROOT, Chapter, leave, run, tell
+from bench.kube import machine
 from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
 from testbed.builds import Builder
-from trimtab.errors import TrimtabError
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import Renderer, Request, RevisionOrigin
 from trimtab.sources.rendering.affected import Readers
@@ -34,8 +33,12 @@ from trimtab.sources.rendering.looking import MAIN
 from trimtab.sources.rendering.specs import SourceSpec
 from trimtab.sources.repositories.revisions import Revision
 
-COMMAND = "make bench-sources"
-HEADING = "Rendering beside running the tools by hand"
+CHAPTER = Chapter(
+    name="sources",
+    heading="Rendering beside running the tools by hand",
+    command="make bench-sources",
+    about=__doc__,
+)
 NAMES = ("by hand", "Trimtab")
 CORES = 2
 #: the parent keeps what it was asked for and moves the answers, so it must not grow with the number of apps
@@ -350,7 +353,7 @@ def text_of(rows: Sequence[Row], later: str, size: Size, load: float, builder: B
     )
     return "\n".join(
         [
-            f"- Command: `{COMMAND}`; medians of {size.rounds} rounds, both sides in turn.",
+            f"- Command: `{CHAPTER.command}`; medians of {size.rounds} rounds, both sides in turn.",
             f"- Machine: {machine()}; load average at the start {load:.1f}.",
             f"- {size.apps:,} apps, a third each plain files, kustomizations and charts; {versions}.",
             "",
@@ -363,17 +366,8 @@ def text_of(rows: Sequence[Row], later: str, size: Size, load: float, builder: B
     )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure at the size asked for, print the results and, at full size, write the page."""
-    if arguments[:1] == ["--ours"]:
-        folder, path, count, *commits = arguments[1:]
-        told = asyncio.run(our_side(Path(folder), path, int(count), commits))
-        sys.stdout.buffer.write(msgspec.json.encode(told))
-        return 0
-    parser = argparse.ArgumentParser(prog="python -m bench.sources", description=__doc__)
-    parser.add_argument("--size", choices=tuple(SIZES), default="full")
-    chosen = parser.parse_args(arguments).size
-    size, builder, load = SIZES[chosen], Builder(), os.getloadavg()[0]
+def measured_chapter(size: Size, builder: Builder, load: float) -> str:
+    """What the page tells of what was measured."""
     with tempfile.TemporaryDirectory(prefix="trimtab-bench-") as folder:
         place = Place(Path(folder), size.apps, builder)
         tell(f"committing {size.apps:,} apps")
@@ -388,16 +382,18 @@ def main(arguments: Sequence[str]) -> int:
             polling.listings_per_interval(place.folder, place.folder / "mirror", place.commits)
         )
     figures = figures_table(figures_of(ours, size.apps, listings), judged=size.judged)
-    text = text_of(rows_of(by_hand, ours, judged=size.judged), figures, size, load, builder)
-    print(text)
-    if chosen == "full":
-        write(text, name="sources", heading=HEADING, command=COMMAND)
-    return 0
+    return text_of(rows_of(by_hand, ours, judged=size.judged), figures, size, load, builder)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page."""
+    if arguments[:1] == ["--ours"]:
+        folder, path, count, *commits = arguments[1:]
+        told = asyncio.run(our_side(Path(folder), path, int(count), commits))
+        sys.stdout.buffer.write(msgspec.json.encode(told))
+        return 0
+    return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except TrimtabError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    leave(main)

@@ -1,0 +1,73 @@
+"""What every measurement shares: its size from the command line, its chapter of the page, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from msgspec import Struct
+
+from bench import report
+from testbed.builds import Builder
+from trimtab.errors import TrimtabError
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench" / "RESULTS.md"
+_S = TypeVar("_S")
+
+
+class Chapter(Struct, frozen=True, kw_only=True):
+    """One chapter of the page, and the command that writes it."""
+
+    name: str
+    heading: str
+    command: str
+    #: what it measures, and how
+    about: str | None
+
+
+def run(
+    chapter: Chapter,
+    arguments: Sequence[str],
+    sizes: Mapping[str, _S],
+    measured: Callable[[_S, Builder, float], str],
+) -> int:
+    """Measure at the size asked for, print the results and, at full size, write the page.
+
+    `measured` is given the size, what builds programs, and the load average from before.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{chapter.name}", description=chapter.about)
+    parser.add_argument("--size", choices=tuple(sizes), default="full")
+    chosen = parser.parse_args(arguments).size
+    text = measured(sizes[chosen], Builder(), os.getloadavg()[0])
+    print(text)
+    if chosen == "full":
+        _write(chapter, text)
+    return 0
+
+
+def leave(main: Callable[[Sequence[str]], int]) -> NoReturn:
+    """End this process with what `main` answers, or with one sentence."""
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except TrimtabError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def tell(line: str) -> None:
+    """Say one line of progress."""
+    print(f"bench: {line}", file=sys.stderr, flush=True)
+
+
+def _write(chapter: Chapter, text: str) -> None:
+    """Put the chapter on its page, making the page if there is none."""
+    page = RESULTS.read_text() if RESULTS.exists() else report.NEW_PAGE
+    RESULTS.write_text(
+        report.renewed(page, name=chapter.name, heading=chapter.heading, command=chapter.command, text=text)
+    )
+    tell(f"wrote {RESULTS.relative_to(ROOT)}")
