@@ -52,6 +52,11 @@ class Resource(Struct, frozen=True, kw_only=True):
         return "/".join([group_version_path(self.api_version), *map(_segment, parts)])
 
 
+def namespaced_v1(group: str, kind: str, plural: str) -> Resource:
+    """A kind that every cluster serves in version v1, within namespaces."""
+    return Resource(group=group, version="v1", kind=kind, plural=plural, namespaced=True)
+
+
 def group_version_path(api_version: str) -> str:
     """`/apis/apps/v1`, or `/api/v1` for the core group."""
     group, slash, version = api_version.partition("/")

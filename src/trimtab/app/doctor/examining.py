@@ -26,7 +26,7 @@ from trimtab.engine.units import AllTold, Stored, UnitNews, Unreadable
 from trimtab.errors import TrimtabError
 from trimtab.kube import Access, Cluster, HttpCluster, connect
 from trimtab.kube.cluster import Question
-from trimtab.kube.discovery import Resource
+from trimtab.kube.discovery import namespaced_v1
 from trimtab.kube.failures import NotFound
 from trimtab.kube.leases import LEASES
 from trimtab.programs import find, walls
@@ -36,23 +36,18 @@ from trimtab.sources import CredentialFile
 from trimtab.tasks import plain_group, time_limit
 from trimtab.tasks.clock import Clock
 
-
-def _kind(group: str, kind: str, plural: str) -> Resource:
-    return Resource(group=group, version="v1", kind=kind, plural=plural, namespaced=True)
-
-
 #: what apps are usually made of
 USUAL: Final = (
-    _kind("", "ConfigMap", "configmaps"),
-    _kind("", "Secret", "secrets"),
-    _kind("", "Service", "services"),
-    _kind("", "ServiceAccount", "serviceaccounts"),
-    _kind("apps", "Deployment", "deployments"),
-    _kind("apps", "StatefulSet", "statefulsets"),
-    _kind("apps", "DaemonSet", "daemonsets"),
-    _kind("batch", "Job", "jobs"),
-    _kind("batch", "CronJob", "cronjobs"),
-    _kind("networking.k8s.io", "Ingress", "ingresses"),
+    namespaced_v1("", "ConfigMap", "configmaps"),
+    namespaced_v1("", "Secret", "secrets"),
+    namespaced_v1("", "Service", "services"),
+    namespaced_v1("", "ServiceAccount", "serviceaccounts"),
+    namespaced_v1("apps", "Deployment", "deployments"),
+    namespaced_v1("apps", "StatefulSet", "statefulsets"),
+    namespaced_v1("apps", "DaemonSet", "daemonsets"),
+    namespaced_v1("batch", "Job", "jobs"),
+    namespaced_v1("batch", "CronJob", "cronjobs"),
+    namespaced_v1("networking.k8s.io", "Ingress", "ingresses"),
 )
 _SYNCING: Final = ("get", "list", "watch", "create", "patch", "delete")
 _RECORDING: Final = ("get", "list", "create", "update", "delete")

@@ -18,30 +18,25 @@ from trimtab.app.why.facts import Said, Seen
 from trimtab.engine.health import health_of
 from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import EVERYTHING, Cluster, Selection
-from trimtab.kube.discovery import Discovery, Resource
+from trimtab.kube.discovery import Discovery, Resource, namespaced_v1
 from trimtab.kube.failures import Forbidden, NotFound
 from trimtab.kube.objects import KubeObject
 from trimtab.kube.times import BadTime, parse_time
 from trimtab.resources.keys import ResourceKey
 from trimtab.tasks import plain_group
 
-
-def _resource(group: str, kind: str, plural: str) -> Resource:
-    return Resource(group=group, version="v1", kind=kind, plural=plural, namespaced=True)
-
-
 #: what may hang below an object
 KINDS: Final = (
-    _resource("", "Pod", "pods"),
-    _resource("", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    _resource("apps", "ReplicaSet", "replicasets"),
-    _resource("apps", "Deployment", "deployments"),
-    _resource("apps", "StatefulSet", "statefulsets"),
-    _resource("apps", "DaemonSet", "daemonsets"),
-    _resource("batch", "Job", "jobs"),
-    _resource("batch", "CronJob", "cronjobs"),
+    namespaced_v1("", "Pod", "pods"),
+    namespaced_v1("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    namespaced_v1("apps", "ReplicaSet", "replicasets"),
+    namespaced_v1("apps", "Deployment", "deployments"),
+    namespaced_v1("apps", "StatefulSet", "statefulsets"),
+    namespaced_v1("apps", "DaemonSet", "daemonsets"),
+    namespaced_v1("batch", "Job", "jobs"),
+    namespaced_v1("batch", "CronJob", "cronjobs"),
 )
-EVENTS: Final = _resource("", "Event", "events")
+EVENTS: Final = namespaced_v1("", "Event", "events")
 #: what went well is no evidence, and there is much of it
 _WARNINGS: Final = Selection(fields="type=Warning")
 #: so many roots are looked into: what is wrong with more of them is most likely the same

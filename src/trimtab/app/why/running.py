@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -178,32 +178,35 @@ def lacks_pods(seen: Seen) -> bool:
 
 def image_pull(facts: Facts) -> Iterator[Finding]:
     """A container's image cannot be pulled."""
-    for pod in pods(facts):
-        for container in pod.containers:
-            waiting = container.state.waiting
-            if waiting is not None and waiting.reason in _IMAGE:
-                yield about_object(
-                    pod.seen.key,
-                    f"cannot pull the image {container.image} of container {container.name}",
-                    evidence=_joined(waiting.reason, waiting.message),
-                    remedy="Correct the image's name or tag, or give the pod a pull secret for its registry",
-                    since=pod.unready_since,
-                )
+    for pod, container, waiting in _waiting(facts, _IMAGE):
+        yield about_object(
+            pod.seen.key,
+            f"cannot pull the image {container.image} of container {container.name}",
+            evidence=_joined(waiting.reason, waiting.message),
+            remedy="Correct the image's name or tag, or give the pod a pull secret for its registry",
+            since=pod.unready_since,
+        )
 
 
 def bad_container(facts: Facts) -> Iterator[Finding]:
     """A container cannot be made: a ConfigMap, Secret or key that it names is not there, or its command."""
+    for pod, container, waiting in _waiting(facts, _CONFIG):
+        yield about_object(
+            pod.seen.key,
+            f"cannot start container {container.name}",
+            evidence=_joined(waiting.reason, waiting.message),
+            remedy="Declare what it names, or correct the name",
+            since=pod.unready_since,
+        )
+
+
+def _waiting(facts: Facts, reasons: Collection[str]) -> Iterator[tuple[Pod, Container, Waiting]]:
+    """The containers that wait for one of these reasons."""
     for pod in pods(facts):
         for container in pod.containers:
             waiting = container.state.waiting
-            if waiting is not None and waiting.reason in _CONFIG:
-                yield about_object(
-                    pod.seen.key,
-                    f"cannot start container {container.name}",
-                    evidence=_joined(waiting.reason, waiting.message),
-                    remedy="Declare what it names, or correct the name",
-                    since=pod.unready_since,
-                )
+            if waiting is not None and waiting.reason in reasons:
+                yield pod, container, waiting
 
 
 def cannot_start(facts: Facts) -> Iterator[Finding]:
