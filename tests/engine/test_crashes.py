@@ -85,12 +85,7 @@ class Theatre:
         unit = await self.store(namespace).get(namespace)
         state = unit.status.operation_state
         assert state is not None
-        objects: dict[str, Json] = {}
-        for kind in COMPARED:
-            async for page in self.cluster.list(self.resource(kind), namespace=namespace):
-                for each in page.objects:
-                    if each.metadata.name != "kube-root-ca.crt":
-                        objects[f"{kind} {each.metadata.name}"] = _settled(each.manifest(), namespace)
+        objects = await self._left(namespace)
         return {
             "phase": state.phase,
             "asked": unit.operation,
@@ -103,6 +98,21 @@ class Theatre:
             ),
             "objects": objects,
         }
+
+    async def _left(self, namespace: str) -> dict[str, Json]:
+        """The objects that stay: one that is deleted may wait a moment for the garbage collector."""
+        async with asyncio.timeout(30):
+            while True:
+                found = [
+                    each.manifest()
+                    for kind in COMPARED
+                    async for page in self.cluster.list(self.resource(kind), namespace=namespace)
+                    for each in page.objects
+                    if each.metadata.name != "kube-root-ca.crt"
+                ]
+                if all("deletionTimestamp" not in each["metadata"] for each in found):
+                    break
+        return {f"{each['kind']} {each['metadata']['name']}": _settled(each, namespace) for each in found}
 
 
 def _settled(manifest: Json, namespace: str) -> Json:

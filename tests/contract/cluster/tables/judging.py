@@ -38,7 +38,6 @@ from tests.contract.cluster.kinds import (
 )
 from tests.contract.cluster.stage import Stage
 from tests.contract.cluster.tables.defining import defined, things
-from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import FieldValidation, PatchType, Write
 from trimtab.kube.discovery import Resource
 
@@ -77,9 +76,9 @@ def of_schema(schema: Any, **version: Any) -> dict[str, Any]:
     return of_spec(versions=[{**served, **version}])
 
 
-def versioned(name: str, *, storage: bool) -> dict[str, Any]:
-    """A version with a field that bears its name, and one that all versions have."""
-    schema = struct(spec=struct(**{name: STRING, "both": STRING}))
+def versioned(name: str, *, storage: bool, more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A version with a field that bears its name, one that all versions have, and more fields of text."""
+    schema = struct(spec=struct(**dict.fromkeys((name, "both", *more), STRING)))
     return {"name": name, "storage": storage, "served": True, "schema": {"openAPIV3Schema": schema}}
 
 
@@ -480,9 +479,9 @@ async def an_owner_in_a_version_that_is_gone(stage: Stage) -> None:
     await defined(stage, with_spec(definition("Thing", group), versions=versions))
     new, old = things(group), things(group, version="v1beta1")
     await stage.apply(old, "a", named(old, "a", spec={"both": "x"}))
-    left = {"spec": {"versions": [versioned("v1", storage=True)]}}
+    left = {"spec": {"versions": [versioned("v1", storage=True, more=("fresh",))]}}
     await stage.cluster.patch(DEFINITIONS, f"things.{group}", left, how=PatchType.MERGE)
-    await _gone(stage, old)
+    await _learnt(stage, new, "fresh")
     await stage.apply(new, "a", named(new, "a", spec={"both": "y"}), manager="two")
     patch = {"spec": {"v1": "1"}}
     await stage.patch(new, "a", patch, how=PatchType.MERGE, write=Write(manager="three"))
@@ -490,14 +489,13 @@ async def an_owner_in_a_version_that_is_gone(stage: Stage) -> None:
     await stage.get(new, "a")
 
 
-async def _gone(stage: Stage, kind: Resource) -> None:
-    """Wait until a version is no longer served: a moment after the definition has changed."""
-    for _ in range(500):
-        try:
-            await stage.cluster.get(kind, "a", namespace=stage.namespace)
-        except TrimtabError:
+async def _learnt(stage: Stage, kind: Resource, field: str) -> None:
+    """Wait until a new field is known: the old version is refused before the new schema is served."""
+    for number in range(500):
+        tried = named(kind, f"try-{number}", spec={field: "x"})
+        if not (await stage.cluster.create(kind, tried, namespace=stage.namespace, write=TRIED)).warnings:
             return
-    raise AssertionError("the version is served for ever")
+    raise AssertionError("the new schema is never served")
 
 
 @case("apply", "one manager")
