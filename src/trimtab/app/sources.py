@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,7 @@ from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import (
+    ChartOrigin,
     CredentialFile,
     FolderOrigin,
     Renderer,
@@ -22,10 +23,14 @@ from trimtab.sources import (
     Request,
     RevisionOrigin,
 )
+from trimtab.sources.charts.wishes import WantedChart
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
+
+if TYPE_CHECKING:
+    from trimtab.sources import Charts
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
@@ -36,7 +41,10 @@ ASSUMED: Final = Capabilities()
 
 
 class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A folder of the machine at hand, or a repository and what of it; and how manifests are made of it."""
+    """A folder of the machine at hand, or a repository and what of it; and how manifests are made of it.
+
+    With a chart in its spec, the repository is one of charts: https://… or oci://….
+    """
 
     folder: str = ""
     repo_url: str = msgspec.field(default="", name="repoURL")
@@ -44,7 +52,8 @@ class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     spec: SourceSpec = SourceSpec()
 
     def __str__(self) -> str:
-        place = self.folder or f"{self.repo_url} at {self.target_revision}"
+        chart = f"chart {self.spec.chart} of " if self.spec.chart else ""
+        place = self.folder or f"{chart}{self.repo_url} at {self.target_revision}"
         return f"{place}, {self.spec.path}" if self.spec.path else place
 
 
@@ -75,8 +84,16 @@ async def open_manifests(
     async with (
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
         on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
+        on_standby(lambda: _charts(settings.repositories)) as charts,
     ):
-        yield SourceManifests(renderer, repositories.get, Wishes(settings.repositories), capabilities)
+        wishes = Wishes(settings.repositories)
+        yield SourceManifests(renderer, repositories.get, charts.get, wishes, capabilities)
+
+
+def _charts(settings: RepositoriesSettings) -> Charts:
+    from trimtab.sources import Charts  # which few sources need
+
+    return Charts(settings)
 
 
 class Wishes:
@@ -94,6 +111,17 @@ class Wishes:
         """The wish for a revision of a repository."""
         return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
 
+    def chart(self, source: AppSource, target: str) -> WantedChart:
+        """The wish for a version of a chart."""
+        helm = source.spec.helm
+        return WantedChart(
+            url=source.repo_url,
+            name=source.spec.chart,
+            target=target,
+            credentials=self.credentials(),
+            pass_credentials=helm is not None and helm.pass_credentials,
+        )
+
 
 class SourceManifests:
     """Makes manifests of folders and repositories."""
@@ -102,11 +130,13 @@ class SourceManifests:
         self,
         renderer: Renderer,
         reach: Callable[[], Awaitable[Repositories]],
+        charts: Callable[[], Awaitable[Charts]],
         wishes: Wishes,
         capabilities: Capabilities,
     ) -> None:
         self._renderer = renderer
         self._reach = reach
+        self._charts = charts
         self._wishes = wishes
         self._capabilities = capabilities
 
@@ -142,10 +172,16 @@ class SourceManifests:
 
     async def _tree(
         self, unit_id: str, source: AppSource, revision: str
-    ) -> tuple[FolderOrigin | RevisionOrigin, str]:
-        """The files, and the commit they are of; a folder has none."""
+    ) -> tuple[FolderOrigin | RevisionOrigin | ChartOrigin, str]:
+        """The files, and the commit or version they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
+        if source.spec.chart:
+            if source.spec.path:
+                raise InvalidSpec(f"app {unit_id}", "a chart has no path", "Name a chart or a path")
+            wanted = self._wishes.chart(source, revision or source.target_revision)
+            chart = await (await self._charts()).fetch(wanted)
+            return ChartOrigin(revision=chart), chart.version
         found = await self._fetched(unit_id, source, revision)
         return RevisionOrigin(revision=found), found.commit
 
@@ -158,5 +194,7 @@ class SourceManifests:
         """What charts are told of the unit's cluster."""
         return self._capabilities
 
-    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+    def _note(
+        self, unit_id: str, tree: FolderOrigin | RevisionOrigin | ChartOrigin, rendered: Rendered
+    ) -> None:
         """Hear what a render has read; whoever follows commits wants to know."""

@@ -28,7 +28,7 @@ from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.settings import Settings
-from trimtab.sources import Renderer, Repositories
+from trimtab.sources import Charts, Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.tasks import Clock, SystemClock, plain_group, run_together
 
@@ -147,10 +147,13 @@ async def _loops(
     async with (
         Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
         Repositories(settings.repositories, path=process.path) as repositories,
+        Charts(settings.repositories) as charts,
     ):
         wishes = Wishes(settings.repositories)
         commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
-        manifests = FollowedManifests(renderer, repositories, wishes, commits.readers, clusters.capabilities)
+        manifests = FollowedManifests(
+            renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
+        )
         declarations = _declarations(process)
         view.commits = commits
         view.runner = Runner(

@@ -26,6 +26,7 @@ class Asked(NamedTuple):
     path: str
     revision: str
     namespace: str
+    chart: str = ""
     prune: bool = False
     create_namespace: bool = False
     adopt: bool = False
@@ -36,7 +37,8 @@ class Asked(NamedTuple):
 _SOURCE_OPTIONS = (
     click.option("--app", default="", help="The app's name; else the last part of SOURCE."),
     click.option("--path", default="", help="This folder of the source."),
-    click.option("--revision", default="", help="A branch, tag, range of versions or commit."),
+    click.option("--chart", default="", help="SOURCE is a chart repository: this chart of it."),
+    click.option("--revision", default="", help="A branch, tag, version, range of versions or commit."),
     click.option(
         "-n",
         "--dest-namespace",
@@ -118,7 +120,7 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     from trimtab.app.sources import HERE, recorded, source_of
     from trimtab.engine.units import Destination, SyncUnit
 
-    source = source_named(asked.source, path=asked.path, revision=asked.revision)
+    source = source_named(asked.source, path=asked.path, revision=asked.revision, chart=asked.chart)
     name = asked.app or (name_for(source) if source else asked.source)
     known = await apps.find(name)
     if known is None:
@@ -153,7 +155,7 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
         return replace(policy, automated=None)
     if source_of(unit).folder and not unit.declared_in:
         reason = "a runner cannot follow a folder of your machine"
-        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a Git address, or leave out --auto")
+        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a repository, or leave out --auto")
     options = ("CreateNamespace=true",) if asked.create_namespace else ()
     automated = Automated(prune=asked.prune, self_heal=asked.self_heal)
     return replace(policy, automated=automated, options=tuple(dict.fromkeys((*policy.options, *options))))

@@ -48,8 +48,8 @@ def plan(
 ) -> None:
     """Print what `trimtab sync` would do; no object is written.
 
-    SOURCE is a folder, a Git address, or the name of an app; there may be several. With --base and --head it
-    is what a pull request changes, whatever drifted in a cluster.
+    SOURCE is a folder, a Git address, a chart, or the name of an app; there may be several. With --base and
+    --head it is what a pull request changes, whatever drifted in a cluster.
 
     \b
     Examples:
@@ -145,7 +145,7 @@ def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
     from trimtab.engine.units import Destination, SyncUnit
     from trimtab.interfaces.cli.origins import name_for, source_named
 
-    source = source_named(asked.source, path=asked.path, revision=asked.revision)
+    source = source_named(asked.source, path=asked.path, revision=asked.revision, chart=asked.chart)
     if source is None:
         return None
     destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
