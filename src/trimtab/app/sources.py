@@ -82,12 +82,23 @@ async def open_manifests(
 ) -> AsyncIterator[SourceManifests]:
     """Get ready to make manifests; `path` is where outside programs are looked for first."""
     async with (
-        Renderer(settings.rendering, settings.programs, path=path) as renderer,
         on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
         on_standby(lambda: _charts(settings.repositories)) as charts,
+        Renderer(
+            settings.rendering, settings.programs, path=path, bases=_bringing(repositories.get)
+        ) as renderer,
     ):
         wishes = Wishes(settings.repositories)
         yield SourceManifests(renderer, repositories.get, charts.get, wishes, capabilities)
+
+
+def _bringing(reach: Callable[[], Awaitable[Repositories]]) -> Callable[[Wanted], Awaitable[Revision]]:
+    """Fetches what is wanted, with repositories that are opened for the first who wants something."""
+
+    async def bring(wanted: Wanted) -> Revision:
+        return await (await reach()).fetch(wanted)
+
+    return bring
 
 
 def _charts(settings: RepositoriesSettings) -> Charts:

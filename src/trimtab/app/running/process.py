@@ -145,9 +145,11 @@ async def _loops(
     settings, clock, tell = process.settings, process.clock, process.tell
     clusters = Clusters(process.connections, namespaces=settings.runner.namespaces, clock=clock)
     async with (
-        Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
         Repositories(settings.repositories, path=process.path) as repositories,
         Charts(settings.repositories) as charts,
+        Renderer(
+            settings.rendering, settings.programs, path=process.path, bases=repositories.fetch
+        ) as renderer,
     ):
         wishes = Wishes(settings.repositories)
         commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
