@@ -29,7 +29,7 @@ from trimtab.resources.manifests import Found
 from trimtab.settings import EngineSettings
 
 Json = dict[str, Any]
-LIMIT = 30.0
+LIMIT = 60.0  # seconds that something may take on a busy machine
 QUICK = EngineSettings(
     refresh_every=timedelta(0),
     settle=timedelta(milliseconds=5),

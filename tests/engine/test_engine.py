@@ -325,7 +325,7 @@ async def test_a_sync_that_fails_is_retried_then_said_and_not_repeated(stage: St
     retry = replace(Policy().retry, limit=1, wait=timedelta(milliseconds=10))
     await stage.add("web", bad, policy=replace(AUTOMATED, retry=retry))
     async with running(stage.engine) as engine:
-        await stage.until(lambda: bool(stage.events(SyncRefused)), "it is refused", 20)
+        await stage.until(lambda: bool(stage.events(SyncRefused)), "it is refused")
         unit = engine.unit("web")
     state = unit.status.operation_state
     assert state is not None
