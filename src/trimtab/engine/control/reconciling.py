@@ -7,7 +7,7 @@ out of reach, whose manifests cannot be had or whose own writes have not been to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, assert_never
@@ -108,13 +108,17 @@ class Reconciler:
         """Judge the unit no more until the cluster has told of what its last operation wrote."""
         self._unheard[unit_id] = self._clock.now() + self._settings.hear_writes_within
 
-    def forget(self, unit_id: str) -> None:
-        """Forget a unit that is gone."""
+    def forget(self, unit_id: str, why: TrimtabError) -> None:
+        """Forget a unit that is gone; whoever waits for a look at it is told `why` there will be none."""
         for held in (self._levels, self._failing_since, self._reasons, self._unheard, self._digests):
             held.pop(unit_id, None)
-        for waiter in self._waiters.pop(unit_id, []):
-            waiter.cancel()
+        fail(self._waiters.pop(unit_id, []), why)
         self._looker.forget(unit_id)
+
+    def end(self, why: TrimtabError) -> None:
+        """Tell whoever waits for a look why there will be none."""
+        for unit_id in list(self._waiters):
+            fail(self._waiters.pop(unit_id), why)
 
     async def run(self, _tenant: str, unit_id: str) -> None:
         """Look at one unit."""
@@ -131,10 +135,11 @@ class Reconciler:
         waiters = self._waiters.pop(unit_id, [])
         try:
             looked = await (self._without_cluster(unit, room) if desk is None else self._look(unit, desk))
+        except asyncio.CancelledError:
+            self._waiters.setdefault(unit_id, []).extend(waiters)  # whoever ends the work tells them
+            raise
         except Exception as error:
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_exception(error)
+            fail(waiters, error)
             raise
         for waiter in waiters:
             if not waiter.done():
@@ -304,6 +309,13 @@ class Reconciler:
                 before, conditions=conditions_after(before.conditions, judged, found, now)
             ),
         )
+
+
+def fail(waiters: Iterable[asyncio.Future[Any]], error: Exception) -> None:
+    """Raise an error where it is still waited."""
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_exception(error)
 
 
 def _is_unheard(result: StepResult, live: Live | None) -> bool:
