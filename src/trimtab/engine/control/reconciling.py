@@ -40,9 +40,9 @@ from trimtab.engine.events import (
     SyncRefused,
     UnitRefreshed,
 )
-from trimtab.engine.live import Live
-from trimtab.engine.operations import Operation, StepResult, StepStatus
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
+from trimtab.engine.sync.judging import is_unheard
 from trimtab.engine.units import (
     ConditionType,
     Destination,
@@ -252,7 +252,7 @@ class Reconciler:
         if (
             state is not None
             and self._clock.now() < deadline
-            and any(_is_unheard(result, desk.cache.get(result.key)) for result in state.results)
+            and any(is_unheard(result, desk.cache.get(result.key)) for result in state.results)
         ):
             return True
         del self._unheard[unit.id]
@@ -316,12 +316,3 @@ def fail(waiters: Iterable[asyncio.Future[Any]], error: Exception) -> None:
     for waiter in waiters:
         if not waiter.done():
             waiter.set_exception(error)
-
-
-def _is_unheard(result: StepResult, live: Live | None) -> bool:
-    """Whether a cache that shows this has not heard of the write yet."""
-    if result.status is StepStatus.PRUNED:
-        return live is not None and live.uid == result.uid and not live.deleting
-    if result.status is not StepStatus.SYNCED or not result.resource_version:
-        return False
-    return live is None or int(live.resource_version) < int(result.resource_version)
