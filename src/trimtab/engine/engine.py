@@ -32,7 +32,7 @@ from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh, check_hold
-from trimtab.engine.control.reconciling import Reconciler, Wiring
+from trimtab.engine.control.reconciling import Reconciler, Wiring, fail
 from trimtab.engine.control.rooms import Room, Rooms, RoomState, RoomView, watch_clusters
 from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
@@ -76,7 +76,7 @@ from trimtab.engine.units import (
     UnitNews,
     Unreadable,
 )
-from trimtab.errors import TrimtabError, UserError
+from trimtab.errors import TrimtabError, Unavailable, UserError
 from trimtab.kube.cluster import Cluster
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
@@ -171,6 +171,7 @@ class Engine:
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
         self._counting: list[Callable[[SyncUnit], None]] = []
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
+        self._ended: Unavailable | None = None
         self._build(manifests, automatic=automatic)
 
     def _build(self, manifests: ManifestGenerator, *, automatic: bool) -> None:
@@ -223,7 +224,17 @@ class Engine:
             self._pool(self._reconciler.run, status_processors),
             self._pool(self._operator.run, operation_processors),
         )
-        looks, operations = self._pools
+        try:
+            await self._work(*self._pools)
+        finally:
+            self._ended = Unavailable(
+                "the engine", "it has ended", "Make a new one: it goes on from the store"
+            )
+            self._reconciler.end(self._ended)
+            for unit_id in list(self._ends):
+                fail(self._ends.pop(unit_id), self._ended)
+
+    async def _work(self, looks: KeyedWorkers[str], operations: KeyedWorkers[str]) -> None:
         # Clusters are left last: operations that end wait for the answers to their writes.
         async with (
             WorkerProcesses(PoolPolicy(size=1)) as workers,
@@ -349,6 +360,7 @@ class Engine:
             if state is None:
                 raise NothingUnderWay(f"unit {unit_id}", "it has never been synced", "Start a sync")
             return state
+        self._check_ended()
         waiter: asyncio.Future[OperationState] = asyncio.get_running_loop().create_future()
         self._ends.setdefault(unit_id, []).append(waiter)
         return await waiter
@@ -420,9 +432,14 @@ class Engine:
     async def refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> SyncUnit:
         """Look at a unit now, and answer how it stands."""
         self.unit(unit_id)
+        self._check_ended()
         waiter = self._reconciler.waiting(unit_id)
         self.request_refresh(unit_id, level)
         return await waiter
+
+    def _check_ended(self) -> None:
+        if self._ended is not None:
+            raise self._ended
 
     def in_hand(self) -> tuple[WorkSnapshot[str], WorkSnapshot[str]]:
         """What the two pools have in hand: which units wait, for what, since when and until when."""
@@ -491,12 +508,12 @@ class Engine:
         unit = self._ledger.forget(unit_id)
         if unit is None:
             return
+        gone = UnitMissing(f"unit {unit_id}", "it was deleted meanwhile")
         self._operator.abandon(unit_id)
-        self._reconciler.forget(unit_id)
+        self._reconciler.forget(unit_id, gone)
         self._by_mark.pop(self._mark(unit_id), None)
         self._leave_cluster(unit)
-        for waiter in self._ends.pop(unit_id, []):
-            waiter.cancel()
+        fail(self._ends.pop(unit_id, []), gone)
         self._publish(UnitForgotten(at=self._clock.now(), unit=unit_id))
 
     def _leave_cluster(self, unit: SyncUnit) -> None:
