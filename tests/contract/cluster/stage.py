@@ -111,6 +111,14 @@ class Stage:
                 if found is not None:
                     return found
 
+    async def served(self, kind: Resource, spec: dict[str, Any], ready: Callable[[Written], bool]) -> None:
+        """Wait until a new object is answered as a changed definition says: that is served a moment later."""
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "try"}, "spec": spec}
+        write = Write(dry_run=True)
+        async with asyncio.timeout(PATIENCE):
+            while not ready(await self.cluster.create(kind, body, namespace=self._in(kind), write=write)):
+                pass
+
     # -- the story ------------------------------------------------------------------------------------------
 
     async def get(

@@ -165,25 +165,11 @@ async def defaults_are_filled_in_on_write_and_on_read(stage: Stage) -> None:
     )
     versions = definition("Thing", "fill.trimtab.dev", spec=after)["spec"]["versions"]
     await stage.cluster.patch(DEFINITIONS, name, {"spec": {"versions": versions}}, how=PatchType.MERGE)
-    await _served(stage, kind, "a")
+    await stage.served(kind, {}, lambda tried: "a" in tried.object.manifest()["spec"])
     await stage.get(kind, "old")
     await stage.get(kind, "bare")
     await stage.create(kind, named(kind, "new", spec={"e": [{}, {"f": "1"}], "n": None, "o": {}, "b": {}}))
     await stage.create(kind, named(kind, "null", spec={"a": None, "b": None}))
-
-
-async def _served(stage: Stage, kind: Resource, field: str) -> None:
-    """Wait until a new object shows a default: a changed schema is served a moment later."""
-    for number in range(500):
-        tried = await stage.cluster.create(
-            kind,
-            named(kind, f"try-{number}", spec={}),
-            namespace=stage.namespace,
-            write=Write(dry_run=True),
-        )
-        if field in tried.object.manifest()["spec"]:
-            return
-    raise AssertionError(f"{field} is never defaulted")
 
 
 @case("definitions", "validation")
