@@ -28,6 +28,7 @@ from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
+from trimtab.engine.control.leaving import Leaving
 from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
@@ -172,9 +173,10 @@ class Engine:
         self._counting: list[Callable[[SyncUnit], None]] = []
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
         self._ended: Unavailable | None = None
-        self._build(manifests, automatic=automatic)
+        self._is_automatic = automatic
+        self._build(manifests)
 
-    def _build(self, manifests: ManifestGenerator, *, automatic: bool) -> None:
+    def _build(self, manifests: ManifestGenerator) -> None:
         settings, clock = self._settings, self._clock
         self._rooms = Rooms(
             self._credentials,
@@ -183,22 +185,24 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
+        writing = WriteSettings(concurrency=settings.writes_at_once)
         looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
-            settings=WriteSettings(concurrency=settings.writes_at_once),
+            settings=writing,
             timeout=settings.sync_timeout,
             clock=clock,
         )
         wiring = Wiring(
-            start=self._start if automatic else None,
+            start=self._start if self._is_automatic else None,
             again=self._look_later,
             supersede=self._supersede,
         )
         self._reconciler = Reconciler(
             self._ledger, self._rooms, looker, self.events, wiring, settings=settings, clock=clock
         )
+        self._leaving = Leaving(self._store, self._rooms, self.events, clock=clock, manager=writing.manager)
         self._operator = Operator(
             self._ledger,
             self._rooms,
@@ -244,6 +248,7 @@ class Engine:
             self._jq = JqPaths(workers)
             self._rooms.begin(rooms)
             self._operator.begin(group)
+            self._leaving.begin(group)
             group.create_task(looks.work())
             group.create_task(operations.work())
             group.create_task(watch_clusters(self._credentials, self._hear_cluster))
@@ -509,7 +514,6 @@ class Engine:
         if unit is None:
             return
         gone = UnitMissing(f"unit {unit_id}", "it was deleted meanwhile")
-        self._operator.abandon(unit_id)
         self._reconciler.forget(unit_id, gone)
         self._by_mark.pop(self._mark(unit_id), None)
         self._leave_cluster(unit)
@@ -518,14 +522,19 @@ class Engine:
 
     def _leave_cluster(self, unit: SyncUnit) -> None:
         """A unit no longer lives in a cluster, which is closed after its last one."""
-        name = unit.destination.cluster
-        room = self._rooms.get(name)
-        if room is None:
-            return
-        if room.desk is not None:
+        room = self._rooms.get(unit.destination.cluster)
+        if room is not None and room.desk is not None:
             room.desk.comparer.forget(unit.id)
-        if not any(each.destination.cluster == name for each in self._ledger if each.id != unit.id):
-            self._rooms.close(name)
+        working = self._operator.abandon(unit.id)
+        is_moved = unit.id in self._ledger
+        self._leaving.leave(
+            unit, working, partial(self._close_unused, unit.destination.cluster), is_moved=is_moved
+        )
+
+    def _close_unused(self, name: str) -> None:
+        """No longer use a cluster in which no unit lives."""
+        is_used = any(each.destination.cluster == name for each in self._ledger)
+        if not (is_used or self._leaving.is_at(name)) and self._rooms.close(name) is not None:
             self._publish(ClusterDropped(at=self._clock.now(), cluster=name, reason="no unit lives there"))
 
     def _mark(self, unit_id: str) -> Mark:
@@ -614,6 +623,8 @@ class Engine:
         self._publish(ClusterReady(at=self._clock.now(), cluster=room.name, objects=objects))
         _tell_all(self._initialized, room.name)
         self._look_at_cluster(room.name)
+        if self._is_automatic:
+            self._leaving.sweep(room, after=self._known, known=self._ledger.__contains__)
 
     def _cluster_lost(self, room: Room, error: TrimtabError, wait: float) -> None:
         self._publish(ClusterLost(at=self._clock.now(), cluster=room.name, reason=str(error), retry_in=wait))

@@ -201,6 +201,21 @@ class UnitForgotten(Struct, frozen=True, kw_only=True, tag_field="event", tag="U
         return "the unit was deleted; its objects stay"
 
 
+class HooksReleased(Struct, frozen=True, kw_only=True, tag_field="event", tag="HooksReleased"):
+    """A unit went while hooks of it were held for their outcome; they are held no longer, and run on."""
+
+    at: datetime
+    unit: str
+    cluster: str
+    hooks: tuple[str, ...]
+    #: what could not be let go of, and why
+    problems: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        told = [f"{', '.join(self.hooks)} let go of"] if self.hooks else []
+        return "; ".join([*told, *self.problems])
+
+
 class UnitQuarantined(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitQuarantined"):
     """Looking at a unit met a bug of ours; it sits out alone."""
 
@@ -271,6 +286,7 @@ UnitEvent: TypeAlias = (
     | OperationEnded
     | UnitUnreadable
     | UnitForgotten
+    | HooksReleased
     | UnitQuarantined
 )
 Event: TypeAlias = UnitEvent | ClusterReady | ClusterLost | ClusterDropped | SettingsChanged
@@ -300,6 +316,8 @@ def severity_of(event: Event) -> Severity:
             return Severity.WARNING
         case StepDone(status=status):
             return Severity.WARNING if status is StepStatus.SYNC_FAILED else Severity.NORMAL
+        case HooksReleased(problems=problems):
+            return Severity.WARNING if problems else Severity.NORMAL
         case OperationEnded(phase=phase):
             return Severity.NORMAL if phase is OperationPhase.SUCCEEDED else Severity.WARNING
         case _:

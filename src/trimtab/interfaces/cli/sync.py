@@ -60,6 +60,7 @@ def sync(
     Examples:
       trimtab sync ./deploy -n shop --create-namespace
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
+      trimtab sync ./chart --app shop --values live.yaml --set image.tag=1.4
       trimtab sync shop --no-wait
     """
     asks = not yes and sys.stdin.isatty()
