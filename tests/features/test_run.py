@@ -162,7 +162,16 @@ def test_an_app_is_kept_at_its_branch_and_healed_and_commands_are_carried_out_by
         kept.until("UnitRefreshed", unit="shop", verdict="Synced", revision=green)
         assert colour(person) == "green"
 
-        assert 'argocd_app_sync_total{dest_server="here"' in asked(answers, "/metrics")[1]
+        served = asked(answers, "/metrics")[1]
+        for series in (
+            'argocd_app_sync_total{dest_server="here"',
+            'trimtab_kube_requests_total{code="200",method="PATCH",server="here"}',
+            'trimtab_git_requests_total{outcome="done",request_type="fetch"}',
+            'trimtab_renders_total{outcome="done"}',
+            'trimtab_runner_events_total{event="ShardTaken"} 1.0',
+            "trimtab_shards 1.0",
+        ):
+            assert series in served
         (unit,) = json.loads(asked(answers, "/status")[1])["units"]
         assert (unit["sync"], unit["health"], unit["revision"]) == ("Synced", "Healthy", green)
         assert kept.end() == 0
