@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.features.conftest import Person
+from trimtab.app.shards import Shard
 
 SETTINGS = """
 apiVersion: v1
@@ -207,3 +208,29 @@ def test_a_killed_runner_is_succeeded_by_another_which_goes_on_with_the_same_fil
             assert person.trimtab("status", "-o", "json").json == []
             assert colour(person) == "blue"
             assert second.end() == 0
+
+
+def test_a_second_runner_is_handed_its_share_and_the_first_takes_it_back_when_that_one_is_killed(
+    person: Person, tmp_path: Path
+) -> None:
+    units, shop = tmp_path / "units", tmp_path / "shop"
+    units.mkdir()
+    shop.mkdir()
+    (shop / "settings.yaml").write_text(SETTINGS % "blue")
+    moving = next(name for name in ("shop", "blog", "cart", "mail", "pay") if Shard(1, 2).has(name))
+    (units / f"{moving}.yaml").write_text(UNIT % person.namespace)
+    with runner(person, "--units", str(units), "--shards", "2") as first:
+        first.until("OperationEnded", unit=moving, phase="Succeeded")
+        with runner(person, "--units", str(units), "--shards", "2") as second:
+            first.until("ShardHandedOver", shard="1 of 2")
+            second.until("ShardTaken", shard="1 of 2")
+            second.until("UnitRefreshed", unit=moving, verdict="Synced")
+            scribble(person, "red")
+            second.until("OperationEnded", unit=moving, phase="Succeeded")
+            assert colour(person) == "blue"
+            second.process.kill()
+            first.until("ShardTaken", shard="1 of 2")
+            scribble(person, "green")
+            first.until("OperationEnded", unit=moving, phase="Succeeded")
+            assert colour(person) == "blue"
+            assert first.end() == 0

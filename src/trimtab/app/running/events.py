@@ -54,6 +54,17 @@ class ShardHeldElsewhere(Struct, frozen=True, kw_only=True, tag_field="event", t
         return f"shard {self.shard} is kept by {self.holder}"
 
 
+class ShardHandedOver(Struct, frozen=True, kw_only=True, tag_field="event", tag="ShardHandedOver"):
+    """A shard is let go, for a runner that keeps fewer."""
+
+    at: datetime
+    shard: str
+    to: str
+
+    def __str__(self) -> str:
+        return f"shard {self.shard} is handed over to {self.to}, who keeps fewer"
+
+
 class HomeUnreachable(Struct, frozen=True, kw_only=True, tag_field="event", tag="HomeUnreachable"):
     """The cluster with the records does not answer yet; nothing is kept until it does."""
 
@@ -178,6 +189,7 @@ RunnerEvent: TypeAlias = (
     | ShardTaken
     | ShardLost
     | ShardHeldElsewhere
+    | ShardHandedOver
     | HomeUnreachable
     | UnitsRead
     | UnitsUnread
