@@ -130,6 +130,37 @@ class UnitWithdrawn(Struct, frozen=True, kw_only=True, tag_field="event", tag="U
         return "its file is gone: it is kept no longer, and its objects stay"
 
 
+class UnitRemoving(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoving"):
+    """A unit's file is gone, and it asked that its objects be deleted then: that begins."""
+
+    at: datetime
+    unit: str
+
+    def __str__(self) -> str:
+        return "its file is gone: its objects are deleted, as it asked"
+
+
+class UnitRemovalHeld(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemovalHeld"):
+    """A unit's file is gone, and for this reason its objects are still there."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"its file is gone, and its objects are not yet: {self.reason}"
+
+
+class UnitRemoved(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoved"):
+    """A unit's file is gone, and so are its objects."""
+
+    at: datetime
+    unit: str
+
+    def __str__(self) -> str:
+        return "its file is gone, and so are its objects"
+
+
 class SourceTrouble(Struct, frozen=True, kw_only=True, tag_field="event", tag="SourceTrouble"):
     """News of a unit's repository cannot be had; the last good revision stays in force."""
 
@@ -196,6 +227,9 @@ RunnerEvent: TypeAlias = (
     | UnitFileRefused
     | UnitDeclared
     | UnitWithdrawn
+    | UnitRemoving
+    | UnitRemovalHeld
+    | UnitRemoved
     | SourceTrouble
     | CommitFound
     | WebhookHeard
@@ -209,6 +243,7 @@ _WORRYING = (
     HomeUnreachable,
     UnitsUnread,
     UnitFileRefused,
+    UnitRemovalHeld,
     SourceTrouble,
     WebhookTurnedAway,
 )

@@ -22,6 +22,7 @@ from trimtab.app.running.declaring import Declarations, keep_records
 from trimtab.app.running.events import AnyEvent, ShardHandedOver, ShardHeldElsewhere, ShardLost, ShardTaken
 from trimtab.app.running.fencing import FencedCluster
 from trimtab.app.running.following import Commits
+from trimtab.app.running.removing import Removals
 from trimtab.app.running.showing import ClusterStand, ShardStand
 from trimtab.app.running.store import ShardStore
 from trimtab.app.shards import Shard, is_app_lease, rivals, seats, shard_named, shards, terms_of
@@ -49,6 +50,7 @@ class _Keeping:
 
     def __init__(self, engine: Engine, store: ShardStore, metrics: Metrics) -> None:
         self.engine, self.store, self.metrics = engine, store, metrics
+        self.removals: Removals | None = None
         self.known = False
         #: to whom it is handed over, as soon as somebody keeps fewer
         self.heir: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -250,7 +252,7 @@ class Runner:
                 engine.run(self._settings.runner.looks_at_once, self._settings.runner.syncs_at_once),
                 self._note_known(keeping),
                 self._until_handed_over(keeping),
-                *self._declaring(records, shard),
+                *self._declaring(keeping, records, lease, shard),
             )
         finally:
             del self._kept[shard]
@@ -259,10 +261,18 @@ class Runner:
                 for unit in engine.units():
                     self._commits.forget(unit.id)
 
-    def _declaring(self, records: RecordStore, shard: Shard) -> tuple[Coroutine[Any, Any, None], ...]:
+    def _declaring(
+        self, keeping: _Keeping, records: RecordStore, lease: Lease, shard: Shard
+    ) -> tuple[Coroutine[Any, Any, None], ...]:
         if self.declarations is None:
             return ()
-        return (keep_records(self.declarations, records, shard, clock=self._clock, tell=self._tell),)
+        clock, tell = self._clock, self._tell
+        removals = Removals(keeping.engine, records, self._archive(lease), clock=clock, tell=tell)
+        keeping.removals = removals
+        following = keep_records(
+            self.declarations, records, shard, remove=removals.want, clock=clock, tell=tell
+        )
+        return following, removals.run()
 
     async def _note_known(self, keeping: _Keeping) -> None:
         await keeping.engine.known()
@@ -291,16 +301,20 @@ class Runner:
             self._manifests,
             store,
             cache=settings.cache,
-            archive=RecordArchive(
-                FencedCluster(self._home.cluster, lambda: lease.is_held),
-                namespace=installation.namespace,
-                keys=Keyring(installation.key),
-            ),
+            archive=self._archive(lease),
             key=installation.key,
             clock=self._clock,
         )
         engine.events.subscribe(self._tell_event)
         return engine
+
+    def _archive(self, lease: Lease) -> RecordArchive:
+        installation = self._home.installation
+        return RecordArchive(
+            FencedCluster(self._home.cluster, lambda: lease.is_held),
+            namespace=installation.namespace,
+            keys=Keyring(installation.key),
+        )
 
     def _tell_event(self, event: Event) -> None:
         self._tell(event)
@@ -340,4 +354,5 @@ class Runner:
             clusters=tuple(rooms),
             units=keeping.engine.units(),
             left=dict(keeping.store.left),
+            removals=dict(keeping.removals.waiting) if keeping.removals is not None else {},
         )
