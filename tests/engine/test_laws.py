@@ -355,6 +355,9 @@ async def test_the_engines_metrics_follow_what_happens(stage: Stage) -> None:
         assert value("trimtab_units", {"sync_status": "Synced", "health_status": "Healthy"}) == 1
         assert (value("argocd_cluster_api_resource_objects", {"server": "here"}) or 0) > 0
         assert value("workqueue_depth", {"name": "app_reconciliation_queue"}) == 0
+        assert (value("workqueue_work_duration_seconds_count", {"name": "app_reconciliation_queue"}) or 0) > 0
+        changes = {"server": "here", "group": "", "kind": "ConfigMap"}
+        assert (value("argocd_cluster_events_total", changes) or 0) > 0
 
 
 async def test_an_operation_that_waits_for_its_cluster_can_be_ended(stage: Stage) -> None:

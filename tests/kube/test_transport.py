@@ -27,7 +27,7 @@ from trimtab.kube.cluster import PatchType, Selection
 from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
 from trimtab.kube.objects import Page
-from trimtab.kube.transport import is_worth_repeating, seconds_in, warnings_in
+from trimtab.kube.transport import Exchange, is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import ManualClock
 
@@ -152,6 +152,26 @@ async def test_a_read_is_repeated_after_a_cut() -> None:
     async with server(answers.answer) as cluster:
         assert (await cluster.get(CONFIG_MAPS, "a")).metadata.name == "a"
     assert answers.asked == ["GET"] * 3
+
+
+async def test_every_request_that_was_sent_is_told_with_its_method_and_answer() -> None:
+    told, answers = list[Exchange](), Answers(cuts, refuses(500, "etcd leader changed"))
+    async with (
+        address_of(answers.answer) as address,
+        connect(TokenAccess(address, "token"), told=told.append) as cluster,
+    ):
+        await cluster.get(CONFIG_MAPS, "a")
+        await cluster.create(CONFIG_MAPS, config_map("a"))
+        async with cluster.watch(CONFIG_MAPS, since="1"):
+            pass
+    assert [(each.method, each.code) for each in told] == [
+        ("GET", "error"),
+        ("GET", "500"),
+        ("GET", "200"),
+        ("POST", "200"),
+        ("WATCH", "200"),
+    ]
+    assert all(each.seconds >= 0 for each in told)
 
 
 async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_whether_it_was_done() -> None:

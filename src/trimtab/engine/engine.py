@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
@@ -34,7 +35,8 @@ from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh, check_hold
 from trimtab.engine.control.reconciling import Reconciler, Wiring, fail
-from trimtab.engine.control.rooms import Room, Rooms, RoomState, RoomView, watch_clusters
+from trimtab.engine.control.rooms import Room, Rooms, RoomView, watch_clusters
+from trimtab.engine.control.scraping import LOOKS, OPERATIONS, EngineReadings
 from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
     ClusterDropped,
@@ -52,7 +54,7 @@ from trimtab.engine.events import (
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.operations import Operation, OperationState
-from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels, labels_by_tenant
+from trimtab.engine.readings import UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
@@ -91,7 +93,6 @@ from trimtab.tasks import (
     WorkerProcesses,
     WorkPolicy,
     WorkSnapshot,
-    WorkState,
     plain_group,
 )
 
@@ -102,9 +103,6 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 #: turns are what keeps tenants apart; how fast one may go is limited by its share of them
 _UNLIMITED: Final = Rate(per_second=100_000, burst=100_000)
-_WAITING: Final = (WorkState.QUEUED, WorkState.CROWDED, WorkState.LIMITED)
-_QUEUES: Final = ("app_reconciliation_queue", "app_operation_processing_queue")
-_HELD: Final = (WorkState.BACKING_OFF, WorkState.QUARANTINED)
 
 
 class NothingUnderWay(UserError):
@@ -171,6 +169,8 @@ class Engine:
         self._initialized: list[Callable[[str], None]] = []
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
         self._counting: list[Callable[[SyncUnit], None]] = []
+        self._timing: list[Callable[[str, float, float], None]] = []
+        self._changes: Counter[tuple[str, str, str]] = Counter()
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
         self._ended: Unavailable | None = None
         self._is_automatic = automatic
@@ -225,8 +225,8 @@ class Engine:
         if self._pools is not None:
             raise RuntimeError("an engine runs once: recovery is a new one's normal start")
         self._pools = (
-            self._pool(self._reconciler.run, status_processors),
-            self._pool(self._operator.run, operation_processors),
+            self._pool(LOOKS, self._reconciler.run, status_processors),
+            self._pool(OPERATIONS, self._operator.run, operation_processors),
         )
         try:
             await self._work(*self._pools)
@@ -254,14 +254,22 @@ class Engine:
             group.create_task(watch_clusters(self._credentials, self._hear_cluster))
             group.create_task(self._store.follow(self._hear))
 
-    def _pool(self, run: Callable[[str, str], Awaitable[object]], processors: int) -> KeyedWorkers[str]:
+    def _pool(
+        self, name: str, run: Callable[[str, str], Awaitable[object]], processors: int
+    ) -> KeyedWorkers[str]:
         policy = WorkPolicy(
             concurrency=processors,
             per_tenant=max(1, processors * 3 // 4),
             rate=_UNLIMITED,
             rhythm=self._settings.refresh_every or WorkPolicy().rhythm,
         )
-        return KeyedWorkers(run, clock=self._clock, on_failure=self._run_failed, policy=policy)
+        return KeyedWorkers(
+            run,
+            clock=self._clock,
+            on_failure=self._run_failed,
+            policy=policy,
+            on_run=lambda waited, worked: _tell_all(self._timing, name, waited, worked),
+        )
 
     async def known(self) -> None:
         """Return when every unit of the store is known."""
@@ -457,11 +465,12 @@ class Engine:
         """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
         from trimtab.engine.metrics import Metrics  # a library that only scrapes need
 
-        readings = _Readings(self._ledger, self._rooms, lambda: self._pools or ())
+        readings = EngineReadings(self._ledger, self._rooms, lambda: self._pools or (), self._changes)
         made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:
             made.know(unit)
         self._counting.append(made.know)
+        self._timing.append(made.time)
         self.events.subscribe(made.tell)
         return made
 
@@ -652,6 +661,7 @@ class Engine:
                 assert_never(news)
 
     def _hear_change(self, cluster: str, change: Change) -> None:
+        self._changes[cluster, change.key.group, change.key.kind] += 1
         if change.after is not None:
             if self._updated:
                 _tell_all(self._updated, cluster, change.after)
@@ -671,48 +681,6 @@ class Engine:
         settings = self._settings
         delay = settings.settle if unit.operation is None else settings.settle_while_syncing
         self._look_later(unit.id, delay.total_seconds())
-
-
-class _Readings:
-    """What a scrape reads of an engine."""
-
-    def __init__(
-        self, ledger: Ledger, rooms: Rooms, pools: Callable[[], tuple[KeyedWorkers[str], ...]]
-    ) -> None:
-        self._ledger, self._rooms, self._pools = ledger, rooms, pools
-
-    def units(self) -> Iterable[SyncUnit]:
-        """Every unit."""
-        return sorted(self._ledger, key=lambda unit: unit.id)
-
-    def clusters(self) -> Iterable[ClusterFigures]:
-        """Every cluster in use."""
-        return [_figures(room) for room in self._rooms.all()]
-
-    def queues(self) -> Iterable[QueueFigures]:
-        """The pools of processors, once there are any."""
-        return [_queue(name, pool.snapshot()) for name, pool in zip(_QUEUES, self._pools(), strict=False)]
-
-
-def _queue(name: str, found: WorkSnapshot[str]) -> QueueFigures:
-    return QueueFigures(
-        name=name,
-        waiting=len(found.in_state(*_WAITING)) + found.left_out,
-        running=len(found.in_state(WorkState.RUNNING)),
-        held=len(found.in_state(*_HELD)),
-    )
-
-
-def _figures(room: Room) -> ClusterFigures:
-    facts = room.desk.cache.facts() if room.desk is not None else None
-    return ClusterFigures(
-        name=room.name,
-        version=facts.version if facts else "",
-        connected=room.state is RoomState.READY,
-        objects=facts.objects if facts else 0,
-        kinds=facts.kinds if facts else 0,
-        age=facts.age.total_seconds() if facts and facts.age is not None else -1,
-    )
 
 
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:

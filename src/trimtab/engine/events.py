@@ -192,13 +192,13 @@ class UnitUnreadable(Struct, frozen=True, kw_only=True, tag_field="event", tag="
 
 
 class UnitForgotten(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitForgotten"):
-    """A unit was deleted; its objects stay."""
+    """A unit is kept no longer; what there is of its objects stays."""
 
     at: datetime
     unit: str
 
     def __str__(self) -> str:
-        return "the unit was deleted; its objects stay"
+        return "the unit is kept no longer; what there is of its objects stays"
 
 
 class HooksReleased(Struct, frozen=True, kw_only=True, tag_field="event", tag="HooksReleased"):
