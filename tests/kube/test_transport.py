@@ -522,6 +522,28 @@ async def test_no_more_requests_are_under_way_than_allowed() -> None:
     assert most == 3
 
 
+async def test_a_request_is_not_starved_by_those_who_ask_again_and_again() -> None:
+    asked: list[str] = []
+
+    async def counts(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path.rpartition("/")[2])
+        return web.json_response(config_map("a"))
+
+    async def greedy(cluster: HttpCluster) -> None:
+        for _ in range(60):
+            await cluster.get(CONFIG_MAPS, "many")
+
+    async with server(counts, ClusterSettings(concurrency=2)) as cluster, asyncio.TaskGroup() as room:
+        for _ in range(4):
+            room.create_task(greedy(cluster))
+        await asyncio.sleep(0)
+        await cluster.get(CONFIG_MAPS, "few")
+        await cluster.get(CONFIG_MAPS, "few")
+    first, second = (at for at, name in enumerate(asked) if name == "few")
+    assert first < 10
+    assert second < 20
+
+
 async def test_fifty_watches_do_not_starve_a_request() -> None:
     async def watches_hang(request: web.Request) -> web.StreamResponse:
         if "watch" not in request.query:

@@ -146,10 +146,11 @@ class Engine:
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
         by the next process. Without one it is made up. With an `archive` one can go back to an entry of
         history while the source is out of reach. An engine for a moment lets its caches `rest`: for so long,
-        changes are heard of kinds alone that its units have objects of. Unless `automatic`, nothing begins
-        that was not asked for, whatever units say.
+        changes are heard of kinds alone that its units have objects of, and manifests are kept of those
+        objects alone. Unless `automatic`, nothing begins that was not asked for, whatever units say, and a
+        unit is looked at only when somebody asks or something of it has changed.
         """
-        self._rest = rest
+        self._rest, self._automatic = rest, automatic
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
@@ -623,6 +624,7 @@ class Engine:
             jq=self._jq,
             clock=self._clock,
             rest=self._rest,
+            keeps=(lambda mark: mark in self._by_mark) if self._rest else None,
         )
         desk.cache.subscribe(partial(self._hear_change, entry.name))
         return desk
@@ -642,7 +644,8 @@ class Engine:
     def _look_at_cluster(self, name: str) -> None:
         for unit in self._ledger:
             if unit.destination.cluster == name:
-                self.request_refresh(unit.id)
+                if self._automatic or self._reconciler.is_awaited(unit.id):
+                    self.request_refresh(unit.id)
                 if unit.operation is not None:
                     room = self._rooms.get(name)
                     self._operator.renew(unit.id, room.open_desk() if room is not None else None)

@@ -54,7 +54,7 @@ async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path)
     from trimtab.engine import Keyring
 
     content = _content(file)
-    async with apps_at(invocation, reach) as apps:
+    async with apps_at(invocation, reach, renders=True) as apps:
         installation = apps.installation
         keys = Keyring(installation.key)
         plans = read(content, name=str(file), installation=installation.id, keys=keys)

@@ -74,7 +74,10 @@ async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
-    async with apps_at(invocation, reach) as apps, apps.work_on(await apps.named(name)) as work:
+    async with (
+        apps_at(invocation, reach, renders=True) as apps,
+        apps.work_on(await apps.named(name), renders=True) as work,
+    ):
         return await work.look()
 
 

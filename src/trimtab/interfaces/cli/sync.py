@@ -70,8 +70,8 @@ def sync(
 
 async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:
     async with (
-        apps_at(invocation, reach) as apps,
-        apps.work_on(await unit_asked(apps, asked)) as work,
+        apps_at(invocation, reach, renders=True) as apps,
+        apps.work_on(await unit_asked(apps, asked), renders=True) as work,
     ):
         await _Syncing(invocation, work, wish).carry_out(operation_asked(asked))
 
