@@ -76,7 +76,8 @@ async def test_what_somebody_else_manages_by_now_stays_and_is_named() -> None:
     await world.sync("shop", config_map("mine"), config_map("theirs"))
     await change(world, "theirs", annotations={"trimtab.dev/owner": "elsewhere/other"})
     skipped = {step.key.name: step.skip for step in (await planned(world)).steps if isinstance(step, Prune)}
-    assert skipped == {"mine": "", "theirs": "ignored (it is managed by trimtab elsewhere/other)"}
+    whose = "trimtab app other (installation elsewhere)"
+    assert skipped == {"mine": "", "theirs": f"ignored (it is managed by {whose})"}
     await delete(await world.apps())
     assert list(await world.values()) == ["theirs"]
 
@@ -100,7 +101,7 @@ async def test_an_object_that_is_held_is_waited_for_before_the_app_is_forgotten(
 async def test_a_namespace_goes_only_with_consent() -> None:
     world = World()
     await world.sync("shop", config_map("settings"), NAMESPACE)
-    with pytest.raises(Conflict, match="1 deletions need consent: everything in it is deleted with it"):
+    with pytest.raises(Conflict, match="1 deletion needs consent: everything in it is deleted with it"):
         await delete(await world.apps(), consent=False)
     assert await world.values() == {"settings": "1"}
 

@@ -137,7 +137,8 @@ class StepDone(Struct, frozen=True, kw_only=True, tag_field="event", tag="StepDo
 
     def __str__(self) -> str:
         told = f"{self.key} {self.status.value}"
-        return f"{told}: {self.message}" if self.message else told
+        says_more = self.message and self.message != self.status.value.lower()
+        return f"{told}: {self.message}" if says_more else told
 
 
 class OperationWaits(Struct, frozen=True, kw_only=True, tag_field="event", tag="OperationWaits"):

@@ -168,7 +168,7 @@ async def test_without_leave_to_prune_nothing_is_deleted(world: World) -> None:
     await world.until(world.key("ConfigMap", "b"), is_there)
     state = await world.sync([config_map("a")])
     assert statuses(state) == {"ConfigMap b": "PruneSkipped"}
-    assert state.results[0].message == "ignored (requires pruning)"
+    assert state.results[0].message == "no longer declared (requires pruning)"
     assert await world.get("ConfigMap", "b") is not None
 
 
