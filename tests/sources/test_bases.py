@@ -119,5 +119,5 @@ async def test_what_may_not_be_fetched_or_leads_out_is_refused(desk: Desk) -> No
         with pytest.raises(CredentialRefused) as refused:
             await renderer.render(desk.request(base, password="opensesame-wrong"))
         assert "opensesame" not in str(refused.value)
-        with pytest.raises(SourceRefused, match="leads out of the repository"):
+        with pytest.raises(SourceRefused, match="leads out of the source"):
             await renderer.render(desk.request(f"{desk.host.url}/bases.git//evil?ref=main"))
