@@ -56,7 +56,8 @@ from trimtab.settings import EngineSettings
 from trimtab.tasks import Clock
 from trimtab.tasks.chance import draw
 
-_LISTEN_AGAIN = 0.2
+#: until it is seen again whether our writes were told, in seconds: usually that takes a moment
+_LISTEN_SOON, _LISTEN_LATE = 0.01, 0.2
 
 
 class Wiring(Struct, frozen=True, kw_only=True):
@@ -104,6 +105,10 @@ class Reconciler:
         self._waiters.setdefault(unit_id, []).append(waiter)
         return waiter
 
+    def is_awaited(self, unit_id: str) -> bool:
+        """Whether somebody waits for the next look at the unit."""
+        return bool(self._waiters.get(unit_id))
+
     def listen_for_writes(self, unit_id: str) -> None:
         """Judge the unit no more until the cluster has told of what its last operation wrote."""
         self._unheard[unit_id] = self._clock.now() + self._settings.hear_writes_within
@@ -130,7 +135,7 @@ class Reconciler:
         if desk is None and room.state is RoomState.STARTING:
             return  # everybody is looked at as soon as it is ready
         if desk is not None and self._is_unheard(unit, desk):
-            self._wiring.again(unit_id, _LISTEN_AGAIN)
+            self._wiring.again(unit_id, self._listen_again(unit_id))
             return
         waiters = self._waiters.pop(unit_id, [])
         try:
@@ -243,6 +248,12 @@ class Reconciler:
         )
 
     # -- hearing of our own writes -----------------------------------------------------------------------
+
+    def _listen_again(self, unit_id: str) -> float:
+        """After as many seconds again as have been listened for."""
+        begun = self._unheard[unit_id] - self._settings.hear_writes_within
+        listened = (self._clock.now() - begun).total_seconds()
+        return min(max(_LISTEN_SOON, listened), _LISTEN_LATE)
 
     def _is_unheard(self, unit: SyncUnit, desk: Desk) -> bool:
         """Whether the cluster has yet to tell of what the last operation wrote."""

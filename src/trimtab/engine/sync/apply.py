@@ -7,12 +7,14 @@ reading first. What the server refuses becomes an outcome with its words; only b
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, assert_never
 
 from msgspec import Struct
 
 from trimtab.engine.cache.records import Judge
+from trimtab.engine.health.values import HOOK_FINALIZERS
 from trimtab.engine.live import Live, live_of
 from trimtab.engine.marks import Tracking
 from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
@@ -251,7 +253,7 @@ class Performer:
         for _ in range(_TRIES):
             how = Deletion(propagation=step.propagation, uid=step.expected.uid, resource_version=version)
             try:
-                return "pruned" if await self._delete(step, how) else "pruned (it was gone already)"
+                return await self._pruned(step, how)
             except ChangedMeanwhile:
                 if version is None:
                     raise
@@ -271,15 +273,24 @@ class Performer:
             raise Conflict(str(step.key), f"somebody else has claimed it {SINCE_PLANNED}")
         return found.metadata.resource_version
 
-    async def _delete(self, step: Step, how: Deletion) -> bool:
-        """Whether there was something to delete."""
+    async def _pruned(self, step: Prune, how: Deletion) -> str:
+        """Delete an object, and say what became of it."""
+        resource, key, uid = self._resource(step), step.key, step.expected.uid
         try:
+            left = await self._cluster.delete(resource, key.name, namespace=key.namespace, how=how)
+        except NotFound:
+            return "pruned (it was gone already)"
+        if left is not None and HOOK_FINALIZERS.intersection(left.metadata.finalizers or ()):
+            # A hook whose operation nobody saw to its end: only we could let it go.
+            await release(self._cluster, resource, key, uid.__eq__, self._settings.manager)
+        return "pruned"
+
+    async def _delete(self, step: Step, how: Deletion) -> None:
+        """Delete an object; one that is gone is fine."""
+        with suppress(NotFound):
             await self._cluster.delete(
                 self._resource(step), step.key.name, namespace=step.key.namespace, how=how
             )
-        except NotFound:
-            return False
-        return True
 
     async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
         """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""

@@ -74,7 +74,10 @@ async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
-    async with apps_at(invocation, reach) as apps, apps.work_on(await apps.named(name)) as work:
+    async with (
+        apps_at(invocation, reach, renders=True) as apps,
+        apps.work_on(await apps.named(name), renders=True) as work,
+    ):
         return await work.look()
 
 
@@ -107,12 +110,19 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     report = app_report(unit)
     resources = [resource_report(each) for each in unit.status.resources]
     told = ("app", "sync", "health", "message", "held", "revision", "namespace", "source", "operation")
-    lines = [(word, report[word]) for word in told if report[word]]
+    lines = [(word, report[word]) for word in told[:-1] if report[word]]
+    lines += [("operation", _operation(report))] if report["operation"] else []
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
     words = ("group", "kind", "namespace", "name", "status", "health", "message")
     rows = [tuple(each[word] or "-" for word in words) for each in resources]
     value = {**report, "resources": resources}
     return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+
+
+def _operation(report: dict[str, Any]) -> str:
+    """How the last operation stands or ended, and why; one that succeeded has said all there is to say."""
+    phase, message = report["operation"], report["operationMessage"]
+    return f"{phase}: {message}" if message and phase != "Succeeded" else str(phase)
 
 
 def short(revision: str) -> str:
