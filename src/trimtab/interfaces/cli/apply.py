@@ -75,13 +75,21 @@ async def _check(apps: Apps, stored: StoredPlan) -> None:
 
 
 async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, word: Word) -> None:
+    from trimtab.interfaces.cli.telling import telling
+
     known = await apps.find(stored.unit.id)
-    if stored.is_done(known):
-        click.echo(f"{stored.unit.id}: this plan was carried out already", err=True)
-        return
-    unit = known if known is not None and stored.is_under_way(known) else stored.asked_of(known)
-    async with apps.work_on(unit) as work:
-        await _seen_through(invocation, work, stored, word)
+    is_done = stored.is_done(known)
+    is_this = is_done or stored.is_under_way(known)
+    async with apps.work_on(known if known and is_this else stored.asked_of(known)) as work:
+        if is_done:
+            click.echo(f"{work.name}: this plan was carried out already", err=True)
+            work.take_over()
+        else:
+            await _seen_through(invocation, work, stored, word)
+        async with telling(invocation, work, None) as told:
+            unit = await work.until_well(word.timeout, told.look)
+    status = unit.status
+    click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
 
 
 async def _seen_through(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
@@ -99,10 +107,6 @@ async def _seen_through(invocation: Invocation, work: Work, stored: StoredPlan, 
         consent = await word.given(plan)
         async with telling(invocation, work, plan):
             await work.carry_out(operation, plan, consent=consent, held=tell_held)
-    async with telling(invocation, work, None) as told:
-        unit = await work.until_well(word.timeout, told.look)
-    status = unit.status
-    click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
 
 
 async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
