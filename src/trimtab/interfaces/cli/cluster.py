@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.output import encoded, facts, output_option, paper_at
-from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.interfaces.cli.verbs import Invocation, Suggesting
 
 if TYPE_CHECKING:
     from trimtab.apiserver.background import State
 
 
-@click.group()
+@click.group(cls=Suggesting)
 def cluster() -> None:
     """Run a Kubernetes API in memory, for trying things out.
 
