@@ -99,6 +99,11 @@ def test_an_event_is_a_sentence_and_says_whether_to_look(
     assert (str(event), severity_of(event)) == (sentence, severity)
 
 
+def test_a_step_that_says_no_more_than_its_status_says_it_once() -> None:
+    pruned = msgspec.structs.replace(STEP, status=StepStatus.PRUNED, message="pruned")
+    assert str(pruned) == "Deployment.apps shop/web Pruned"
+
+
 def test_every_event_is_named_in_its_json_as_in_the_code() -> None:
     kinds = get_args(Event)
     assert len(kinds) == 20

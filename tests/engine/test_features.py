@@ -55,7 +55,7 @@ def steps(stage: Stage) -> list[str]:
 async def is_well(stage: Stage, unit_id: str = "app") -> None:
     def holds() -> bool:
         status = stage.engine.unit(unit_id).status
-        return status.verdict is Verdict.SYNCED and status.health.status is HealthStatus.HEALTHY
+        return stage.is_synced(unit_id) and status.health.status is HealthStatus.HEALTHY
 
     await stage.until(holds, f"{unit_id} is synced and healthy")
 

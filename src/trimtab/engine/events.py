@@ -137,7 +137,8 @@ class StepDone(Struct, frozen=True, kw_only=True, tag_field="event", tag="StepDo
 
     def __str__(self) -> str:
         told = f"{self.key} {self.status.value}"
-        return f"{told}: {self.message}" if self.message else told
+        says_more = self.message and self.message != self.status.value.lower()
+        return f"{told}: {self.message}" if says_more else told
 
 
 class OperationWaits(Struct, frozen=True, kw_only=True, tag_field="event", tag="OperationWaits"):
@@ -192,13 +193,13 @@ class UnitUnreadable(Struct, frozen=True, kw_only=True, tag_field="event", tag="
 
 
 class UnitForgotten(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitForgotten"):
-    """A unit was deleted; its objects stay."""
+    """A unit is kept no longer; what there is of its objects stays."""
 
     at: datetime
     unit: str
 
     def __str__(self) -> str:
-        return "the unit was deleted; its objects stay"
+        return "the unit is kept no longer; what there is of its objects stays"
 
 
 class HooksReleased(Struct, frozen=True, kw_only=True, tag_field="event", tag="HooksReleased"):

@@ -26,7 +26,10 @@ class Mark(Struct, frozen=True, order=True, gc=False):
     owner: str
 
     def __str__(self) -> str:
-        """As people read it: `flux Kustomization apps/shop`."""
+        """As people read it: `flux Kustomization apps/shop`, `trimtab app shop (installation 134af4a4)`."""
+        installation, slash, unit = self.owner.partition("/")
+        if self.system == "trimtab" and slash:
+            return f"trimtab app {unit} (installation {installation.partition('-')[0]})"
         return f"{self.system} {self.owner}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
@@ -12,7 +13,14 @@ from trimtab.apiserver import MemoryCluster
 from trimtab.app.handing import agreed
 from trimtab.app.running.declared import Origin, Snapshot
 from trimtab.app.running.declaring import Declarations
-from trimtab.app.running.events import ShardHeldElsewhere, ShardLost, ShardTaken, UnitWithdrawn
+from trimtab.app.running.events import (
+    ShardHandedOver,
+    ShardHeldElsewhere,
+    ShardLost,
+    ShardTaken,
+    UnitWithdrawn,
+)
+from trimtab.app.running.runner import Runner
 from trimtab.app.shards import app_lease
 from trimtab.engine.events import ClusterLost, OperationEnded, OperationWaits
 from trimtab.engine.operations import Operation
@@ -128,6 +136,41 @@ async def test_shards_are_shared_and_every_unit_is_kept_by_exactly_one(stage: St
         assert not kept[0] & kept[1]
     ended = [event.unit for _, event in stage.events(OperationEnded)]
     assert sorted(ended) == names
+
+
+async def test_a_runner_never_takes_more_shards_than_it_has_room_for(stage: Stage) -> None:
+    runner = stage.runner("one", shards=4, most_shards=1)
+    async with running(runner):
+        await stage.until(lambda: stage.events(ShardTaken), "one is taken")
+        async with running(stage.runner("two", shards=4)):
+            await stage.until(lambda: len(stage.events(ShardTaken)) == 4, "another takes the others")
+    assert [who for who, _ in stage.events(ShardTaken)] == ["one", "two", "two", "two"]
+
+
+async def test_a_runner_that_comes_later_is_handed_its_share_and_nothing_is_done_twice(stage: Stage) -> None:
+    names = [f"web-{number}" for number in range(8)]
+    for name in names:
+        await stage.add(name)
+    one, two = (stage.runner(me, shards=4) for me in ("one", "two"))
+    async with running(one):
+        for name in names:
+            await stage.until_record(name, is_synced, f"{name} is synced")
+        await stage.until(lambda: kept_by(one) == 4, "the first one keeps all")
+        async with running(two):
+            await stage.until(lambda: (kept_by(one), kept_by(two)) == (2, 2), "they share")
+            for name in names:
+                await _scribble(stage, name, "2")
+                await stage.until_value(name, "1")
+        await stage.until(lambda: kept_by(one) == 4, "what the second one leaves is taken back")
+    handed = stage.events(ShardHandedOver)
+    assert [(who, event.to) for who, event in handed] == [("one", "two")] * 2
+    # Each was synced once and healed once, whoever kept it.
+    ended = Counter(event.unit for _, event in stage.events(OperationEnded))
+    assert ended == dict.fromkeys(names, 2)
+
+
+def kept_by(runner: Runner) -> int:
+    return sum(stand.held for stand in runner.stands())
 
 
 async def test_runners_that_divide_units_otherwise_never_work_at_the_same_time(stage: Stage) -> None:

@@ -136,7 +136,7 @@ REMEDIES: list[tuple[str, Facts, str]] = [
         facts(plan=plan(prune(hold="everything in it goes with it")), rows=()),
         "If it is meant: trimtab rollback shop 3 --prune --confirm-deletions; else put it back",
     ),
-    ("not-pruned", facts(plan=plan(prune()), rows=()), "Delete them: trimtab rollback shop 3 --prune"),
+    ("not-pruned", facts(plan=plan(prune()), rows=()), "Delete it: trimtab rollback shop 3 --prune"),
     ("interrupted", facts(state(phase=OperationPhase.RUNNING)), "Finish it: trimtab rollback shop 3"),
     (
         "field-owner",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from trimtab.app.running.declared import (
     Amend,
-    Move,
+    Hold,
     Origin,
     Record,
     Refuse,
+    Remove,
     Snapshot,
     Withdraw,
     moves,
@@ -31,6 +32,7 @@ from trimtab.app.running.events import (
     AnyEvent,
     UnitDeclared,
     UnitFileRefused,
+    UnitRemovalHeld,
     UnitsRead,
     UnitsUnread,
     UnitWithdrawn,
@@ -156,17 +158,25 @@ async def follow_repository(declarations: Declarations, repositories: Repositori
 
 
 async def keep_records(
-    declarations: Declarations, store: SyncUnitStore, shard: Shard, *, clock: Clock, tell: Tell
+    declarations: Declarations,
+    store: SyncUnitStore,
+    shard: Shard,
+    *,
+    remove: Callable[[Collection[str]], None],
+    clock: Clock,
+    tell: Tell,
 ) -> None:
-    """Have the records of a shard say what the files say, for ever."""
+    """Have the records of a shard say what the files say, for ever; `remove` hears whose objects go."""
     seen: Snapshot | None = None
     while True:
         snapshot = await declarations.after(seen)
         try:
             found = moves(snapshot, await store.list(), declarations.origin, shard)
             await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
+            remove([move.id for move in found if isinstance(move, Remove)])
             for move in found:
-                tell(await _made(move, store, snapshot, clock))
+                if not isinstance(move, Remove):
+                    tell(await _made(move, store, snapshot, clock))
             seen = snapshot
         except Unavailable as error:
             declarations.unread(str(error))
@@ -197,7 +207,10 @@ async def _is_busy(store: SyncUnitStore, unit_id: str) -> bool:
     return unit.operation is not None
 
 
-async def _made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
+_Recorded: TypeAlias = Record | Amend | Withdraw | Hold | Refuse
+
+
+async def _made(move: _Recorded, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
     """Make a move; whoever was faster is not overruled, and the next reading sees what he did."""
     try:
         return await _move_made(move, store, snapshot, clock)
@@ -206,7 +219,7 @@ async def _made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clo
         return UnitFileRefused(at=clock.now(), unit=unit_id, reason=str(error))
 
 
-async def _move_made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
+async def _move_made(move: _Recorded, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
     match move:
         case Record(unit=unit):
             await store.create(unit)
@@ -218,6 +231,8 @@ async def _move_made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock
             with suppress(UnitMissing):  # somebody was faster
                 await store.delete(unit_id)
             return UnitWithdrawn(at=clock.now(), unit=unit_id)
+        case Hold(id=unit_id, reason=reason):
+            return UnitRemovalHeld(at=clock.now(), unit=unit_id, reason=reason)
         case Refuse(id=unit_id, reason=reason):
             return UnitFileRefused(at=clock.now(), unit=unit_id, reason=reason)
         case _:

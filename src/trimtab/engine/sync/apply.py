@@ -28,6 +28,7 @@ from trimtab.kube.cluster import Cluster, Deletion, FieldValidation, Write, Writ
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, NotFound
 from trimtab.kube.objects import KubeObject
+from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 from trimtab.tasks.clock import Clock
 
@@ -54,6 +55,10 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     answered_within: timedelta = timedelta(seconds=5)
 
 
+def _unknown(_: ResourceKey) -> Live | None:
+    return None
+
+
 class Performer:
     """Performs the acts of one operation."""
 
@@ -68,9 +73,10 @@ class Performer:
         exact: bool = False,
         watched: bool = True,
         tracking: Tracking | None = None,
+        known: Callable[[ResourceKey], Live | None] = _unknown,
     ) -> None:
         self._cluster, self._kinds, self._clock, self._judge = cluster, kinds, clock, judge
-        self._settings, self._tracking = settings, tracking
+        self._settings, self._tracking, self._known = settings, tracking, known
         #: every write names the identity it expects
         self._exact = exact
         #: somebody waits for what was written, so its health is read from the server's answer
@@ -239,8 +245,37 @@ class Performer:
     # -- deleting ----------------------------------------------------------------------------------------
 
     async def _prune(self, step: Prune) -> str:
+        """Delete an object in no other state than one in which it was seen to be ours.
+
+        What is known of it may be older than somebody's claim: then the server refuses, and is asked first.
+        """
+        version = self._known_version(step)
+        for _ in range(_TRIES):
+            how = Deletion(propagation=step.propagation, uid=step.expected.uid, resource_version=version)
+            try:
+                return await self._pruned(step, how)
+            except ChangedMeanwhile:
+                if version is None:
+                    raise
+                version = await self._version_of_ours(step)
+        raise Conflict(str(step.key), "it changes faster than it can be deleted", "Try again later.")
+
+    def _known_version(self, step: Prune) -> str | None:
+        found = self._known(step.key) if self._tracking is not None else None
+        return found.resource_version if found is not None and found.uid == step.expected.uid else None
+
+    async def _version_of_ours(self, step: Prune) -> str | None:
+        """The state of an object that is to be pruned, unless it is another one, or somebody else's now."""
+        found = await self._get(step)
+        if found is None or found.metadata.uid != step.expected.uid:
+            return None
+        if self._mark(found) != step.mark:
+            raise Conflict(str(step.key), f"somebody else has claimed it {SINCE_PLANNED}")
+        return found.metadata.resource_version
+
+    async def _pruned(self, step: Prune, how: Deletion) -> str:
+        """Delete an object, and say what became of it."""
         resource, key, uid = self._resource(step), step.key, step.expected.uid
-        how = Deletion(propagation=step.propagation, uid=uid)
         try:
             left = await self._cluster.delete(resource, key.name, namespace=key.namespace, how=how)
         except NotFound:

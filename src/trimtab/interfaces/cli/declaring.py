@@ -73,6 +73,7 @@ _SOURCE_OPTIONS = (
     click.option("--revision", default="", help="A branch, tag, range of versions or commit."),
     click.option(
         "-n",
+        "--namespace",
         "--dest-namespace",
         "namespace",
         default="",

@@ -93,10 +93,10 @@ async def _planned(
 
     plans: list[SyncPlan] = []
     stored: list[StoredPlan] = []
-    async with apps_at(invocation, reach) as apps:
+    async with apps_at(invocation, reach, renders=True) as apps:
         for each in asked:
             unit, operation = await unit_asked(apps, each), operation_asked(each)
-            async with apps.work_on(unit) as work:
+            async with apps.work_on(unit, renders=True) as work:
                 plans.append(await work.plan(operation))
             stored.append(stored_plan(unit, await apps.find(unit.id), operation, plans[-1]))
         return plans, await _file(apps, stored) if is_stored else b""

@@ -10,6 +10,7 @@ from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import tell_held
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
     from trimtab.engine.operations import OperationState
@@ -37,7 +38,7 @@ def terminate(invocation: Invocation, /, reach: Reach, app: str, timeout: float)
     import asyncio
 
     state = asyncio.run(_ended(invocation, reach, app, timeout))
-    click.echo(f"{app}: {state.phase.value}: {state.message}")
+    click.echo(one_line(f"{app}: {state.phase.value}: {state.message}"))
 
 
 async def _ended(invocation: Invocation, reach: Reach, app: str, timeout: float) -> OperationState:
