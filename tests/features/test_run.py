@@ -66,7 +66,7 @@ class Runner:
 
 @contextmanager
 def runner(person: Person, *arguments: str, **environment: str) -> Iterator[Runner]:
-    usual = {"TRIMTAB_RUNNER__TAKEOVER": "3s", "TRIMTAB_RUNNER__LOOK_EVERY": "200ms"}
+    usual = {"TRIMTAB_RUNNER__LOOK_EVERY": "200ms"}
     asked = ("run", "--listen", "127.0.0.1:0", "--webhooks", "127.0.0.1:0", "--log", "json", *arguments)
     with person.begun(*asked, **usual, **environment) as process:
         yield Runner(process)
@@ -189,9 +189,11 @@ def test_a_killed_runner_is_succeeded_by_another_which_goes_on_with_the_same_fil
     shop.mkdir()
     (shop / "settings.yaml").write_text(SETTINGS % "blue")
     (units / "shop.yaml").write_text(UNIT % person.namespace)
-    with runner(person, "--units", str(units)) as first:
+    # Somebody waits for this here; and yet it is longer than a busy machine stands still.
+    soon = {"TRIMTAB_RUNNER__TAKEOVER": "6s"}
+    with runner(person, "--units", str(units), **soon) as first:
         first.until("OperationEnded", unit="shop", phase="Succeeded")
-        with runner(person, "--units", str(units)) as second:
+        with runner(person, "--units", str(units), **soon) as second:
             second.until("ShardHeldElsewhere")
             first.process.kill()
             second.until("ShardTaken")

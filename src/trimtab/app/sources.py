@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from trimtab.app.standby import on_standby
-from trimtab.engine.units import Generated, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
-from trimtab.sources import (
-    CredentialFile,
-    FolderOrigin,
-    Renderer,
-    Repositories,
-    Request,
-    RevisionOrigin,
-)
+from trimtab.sources import CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
+
+if TYPE_CHECKING:
+    from trimtab.engine.units import Generated, SyncUnit
+    from trimtab.sources import Repositories
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
@@ -68,15 +64,19 @@ def recorded(source: AppSource) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def open_manifests(
-    settings: Settings, *, path: str, capabilities: Capabilities = ASSUMED
-) -> AsyncIterator[SourceManifests]:
+async def open_manifests(settings: Settings, *, path: str) -> AsyncIterator[SourceManifests]:
     """Get ready to make manifests; `path` is where outside programs are looked for first."""
+
+    def repositories() -> Repositories:
+        from trimtab.sources import Repositories  # a folder needs none, nor what they need
+
+        return Repositories(settings.repositories, path=path)
+
     async with (
         Renderer(settings.rendering, settings.programs, path=path) as renderer,
-        on_standby(lambda: Repositories(settings.repositories, path=path)) as repositories,
+        on_standby(repositories) as standby,
     ):
-        yield SourceManifests(renderer, repositories.get, Wishes(settings.repositories), capabilities)
+        yield SourceManifests(renderer, standby.get, Wishes(settings.repositories), ASSUMED)
 
 
 class Wishes:
@@ -95,8 +95,20 @@ class Wishes:
         return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
 
 
+class _Made(Struct, frozen=True, kw_only=True):
+    """What a request came to."""
+
+    request: Request
+    #: names all that it was made from
+    key: str
+    generated: Generated
+
+
 class SourceManifests:
-    """Makes manifests of folders and repositories."""
+    """Makes manifests of folders and repositories.
+
+    What was made last is kept: asked for it again, only whether it would come out the same is found out.
+    """
 
     def __init__(
         self,
@@ -109,36 +121,56 @@ class SourceManifests:
         self._reach = reach
         self._wishes = wishes
         self._capabilities = capabilities
+        self._last: _Made | None = None
+
+    def learn(self, capabilities: Capabilities) -> None:
+        """Have charts told this of the cluster from now on."""
+        self._capabilities = capabilities
 
     async def get_ready(self) -> None:
-        """Have a worker started that would otherwise be started for the first render."""
-        await self._renderer.keys(())
+        """Have a worker start that the first render would else have to wait for."""
+        await self._renderer.get_ready()
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's source, at a revision or the one that the source names."""
         del no_cache  # a render's key names all it was made from: there is nothing to mistrust
         source = source_of(unit)
         tree, commit = await self._tree(unit.id, source, revision)
-        rendered = await self._renderer.render(
-            Request(
-                name=unit.id,
-                namespace=unit.destination.namespace,
-                spec=source.spec,
-                tree=tree,
-                capabilities=await self._capabilities_for(unit),
-                credentials=self._wishes.credentials(),
-            )
+        request = Request(
+            name=unit.id,
+            namespace=unit.destination.namespace,
+            spec=source.spec,
+            tree=tree,
+            capabilities=await self._capabilities_for(unit),
+            credentials=self._wishes.credentials(),
         )
-        self._note(unit.id, tree, rendered)
-        found = commit or f"{_FILES}{rendered.digest[:12]}"
-        if revision.startswith(_FILES) and revision != found:
+        made = await self._kept(request) or await self._made(request, commit)
+        if revision.startswith(_FILES) and revision != made.revision:
             reason = f"its folder no longer holds what was agreed to, {revision}"
             raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
-        return Generated(
+        return made
+
+    async def _kept(self, request: Request) -> Generated | None:
+        """What was made last, if it is what this request would come to."""
+        last = self._last
+        if last is None or last.request != request:
+            return None
+        (key,) = await self._renderer.keys((request,))
+        return last.generated if key == last.key else None
+
+    async def _made(self, request: Request, commit: str) -> Generated:
+        # Rendering begins before the engine is imported.
+        from trimtab.engine.units import Generated
+
+        rendered = await self._renderer.render(request)
+        self._note(request.name, request.tree, rendered)
+        generated = Generated(
             manifests=tuple(Found(manifest=each.manifest(), where=each.where) for each in rendered.manifests),
-            revision=found,
+            revision=commit or f"{_FILES}{rendered.digest[:12]}",
             digest=rendered.digest,
         )
+        self._last = _Made(request=request, key=rendered.key, generated=generated)
+        return generated
 
     async def _tree(
         self, unit_id: str, source: AppSource, revision: str

@@ -284,7 +284,7 @@ class SyncUnitStore(Protocol):
         """Every unit that can be read, in the order of their ids."""
 
     async def get(self, unit_id: str) -> SyncUnit:
-        """One unit; `UnitMissing` if there is none."""
+        """One unit; `UnitMissing` if there is none, whether or not `follow` would tell of it."""
 
     async def create(self, unit: SyncUnit) -> SyncUnit:
         """Add a unit; `UnitExists` if its id is taken."""

@@ -1,7 +1,8 @@
 """One exchange with an API server: deadlines, bounded concurrency, retries, credentials, errors.
 
-Requests share a bounded pool of connections; watches open their own, so however many there are they cannot
-starve requests. Nothing here knows verbs or kinds beyond the words it puts into messages.
+Requests take turns, so many at a time, in the order in which they come; watches open connections of their
+own, so however many there are they cannot starve requests. Nothing here knows verbs or kinds beyond the words
+it puts into messages.
 """
 
 from __future__ import annotations
@@ -69,14 +70,16 @@ async def connections(
 ) -> AsyncIterator[Transport]:
     """Keep connections to one API server open for the length of the block; `told` hears of each request."""
     async with (
-        _session(settings, limit=settings.concurrency) as requests,
-        _session(settings, limit=0) as watches,
+        _session(settings) as requests,
+        _session(settings) as watches,
     ):
         yield Transport(access, settings, clock, requests=requests, watches=watches, told=told)
 
 
-def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(limit=limit, socket_factory=_watched_socket)
+def _session(settings: ClusterSettings) -> aiohttp.ClientSession:
+    # How many connections there are follows from the turns. A connector with a limit of its own gives a free
+    # one to whoever comes by before those who wait for it: a lease would never be renewed beside many writes.
+    connector = aiohttp.TCPConnector(limit=0, socket_factory=_watched_socket)
     return aiohttp.ClientSession(
         connector=connector,
         timeout=aiohttp.ClientTimeout(
@@ -143,6 +146,7 @@ class Transport:
         self._clock = clock
         self._requests = requests
         self._watches = watches
+        self._turns = asyncio.Semaphore(settings.concurrency)
 
     @property
     def server(self) -> str:
@@ -186,7 +190,7 @@ class Transport:
             await self._clock.sleep(wait)
 
     async def _attempt(self, request: Call) -> Answer:
-        async with await self._opened(self._requests, request) as response:
+        async with self._turns, await self._opened(self._requests, request) as response:
             body = await self._whole(request, response, self._settings.answer_limit)
             warned = warnings_in(response.headers.getall("Warning", []))
             return Answer(

@@ -87,7 +87,7 @@ class Hearing:
         return [event for event in self.told if isinstance(event, kinds)]
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not holds():
                 self._news.clear()
                 await self._news.wait()

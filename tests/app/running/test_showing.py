@@ -153,6 +153,8 @@ def test_a_line_for_people_says_when_how_grave_about_what_and_what() -> None:
     trouble = SourceTrouble(at=NOW, unit="web", reason="no answer")
     assert text_line(trouble) == "2026-01-02T03:04:05Z WARNING web: no answer"
     assert msgspec.json.decode(json_line(trouble))["event"] == "SourceTrouble"
+    hostile = SourceTrouble(at=NOW, unit="web", reason="a\x1b[2J\u202eb")
+    assert text_line(hostile) == "2026-01-02T03:04:05Z WARNING web: a\\x1b[2J\\u202eb"
 
 
 class Nothing:

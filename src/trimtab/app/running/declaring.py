@@ -39,14 +39,18 @@ from trimtab.app.running.events import (
 )
 from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
+from trimtab.engine.stores.changing import with_end
 from trimtab.engine.units import SyncUnitStore, UnitMissing
 from trimtab.errors import Conflict, TrimtabError, Unavailable
 from trimtab.sources import FolderTree, Repositories, tree_of
 from trimtab.sources.repositories.revisions import Standing
-from trimtab.tasks import Clock
+from trimtab.tasks import Clock, DeadlinePassed, time_limit
 
 Tell: TypeAlias = Callable[[AnyEvent], None]
 _AGAIN = 5.0
+#: how long units that are withdrawn may take to end what is under way, and how often that is looked at
+_ENDS_WITHIN = timedelta(seconds=20)
+_LOOK_AGAIN = 0.2
 
 
 class Declarations:
@@ -168,6 +172,7 @@ async def keep_records(
         snapshot = await declarations.after(seen)
         try:
             found = moves(snapshot, await store.list(), declarations.origin, shard)
+            await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
             remove([move.id for move in found if isinstance(move, Remove)])
             for move in found:
                 if not isinstance(move, Remove):
@@ -176,6 +181,30 @@ async def keep_records(
         except Unavailable as error:
             declarations.unread(str(error))
             await clock.sleep(_AGAIN)
+
+
+async def _end(store: SyncUnitStore, withdrawn: list[str], clock: Clock) -> None:
+    """Have what is under way on these units end before they go, so that nothing of it stays behind.
+
+    A cluster that cannot be reached is not waited for without end: whoever reaches it next lets go of what is
+    left there.
+    """
+    ending = set(withdrawn)
+    with suppress(DeadlinePassed):
+        async with time_limit(_ENDS_WITHIN, clock=clock, subject="units without a file"):
+            while ending := {each for each in ending if await _is_busy(store, each)}:
+                await clock.sleep(_LOOK_AGAIN)
+
+
+async def _is_busy(store: SyncUnitStore, unit_id: str) -> bool:
+    """Whether something is under way on a unit; then it has been asked to end."""
+    try:
+        unit = await store.get(unit_id)
+        if unit.operation is not None and not unit.operation.ended_by:
+            unit = await store.amend(unit_id, with_end("a runner, whose unit file went"))
+    except UnitMissing:
+        return False
+    return unit.operation is not None
 
 
 _Recorded: TypeAlias = Record | Amend | Withdraw | Hold | Refuse

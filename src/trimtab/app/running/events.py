@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.events import Event, Severity, severity_of
+from trimtab.resources.tables import one_line
 
 
 class Listening(Struct, frozen=True, kw_only=True, tag_field="event", tag="Listening"):
@@ -263,4 +264,5 @@ def text_line(event: AnyEvent) -> str:
     about = getattr(event, "unit", "") or getattr(event, "cluster", "")
     words = " ".join(str(event).split())
     stamp = event.at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{stamp} {'WARNING' if worrying else 'INFO':7} {f'{about}: ' if about else ''}{words}"
+    line = f"{stamp} {'WARNING' if worrying else 'INFO':7} {f'{about}: ' if about else ''}{words}"
+    return one_line(line)  # what others say may hold what commands a terminal

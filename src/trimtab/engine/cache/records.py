@@ -57,12 +57,21 @@ class Recorded(Struct, frozen=True):
 class Recorder:
     """Makes records, always by the same rules."""
 
-    def __init__(self, tracking: Tracking, judge: Judge, scopes: Scopes, digest_key: bytes = b"") -> None:
+    def __init__(
+        self,
+        tracking: Tracking,
+        judge: Judge,
+        scopes: Scopes,
+        digest_key: bytes = b"",
+        keeps: Callable[[Mark], bool] | None = None,
+    ) -> None:
+        """Rules for records; roots whose mark `keeps` says so are kept whole, or else all that are ours."""
         self._tracking = tracking
         self._judge = judge
         self._scopes = scopes
         self._digest_key = digest_key
-        self._ours = tracking.mark_for("unit").system
+        ours = tracking.mark_for("unit").system
+        self._keeps = keeps or (lambda mark: mark.system == ours)
         # Few different ones, many times each: every record points to the same.
         self._namespaces: dict[str, str] = {}
         self._healths: dict[HealthStatus, Health] = {}
@@ -73,7 +82,7 @@ class Recorder:
         key = before.key if before is not None else self.key(resource, metadata)
         mark, owners = self._mark(key, metadata), owners_of(told, key, self._scopes)
         is_definition = key.kind == CRD_KIND and key.group == CRD_GROUP
-        is_tracked = mark is not None and mark.system == self._ours and not metadata.owner_references
+        is_tracked = mark is not None and not metadata.owner_references and self._keeps(mark)
         keeps_body = is_definition or is_tracked
         live = Live(
             key=key,

@@ -98,10 +98,11 @@ async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> Differi
     from trimtab.interfaces.cli.origins import source_named
 
     named = source_named(asked.source, path=asked.path, revision=asked.revision)
-    async with apps_at(invocation, reach) as apps:
+    async with apps_at(invocation, reach, renders=True) as apps:
         unit = await unit_asked(apps, asked)
         # Whoever names a source wants to know about that one, whatever the app is held at.
-        async with apps.work_on(unit if named is None else replace(unit, pinned=None)) as work:
+        looked_at = unit if named is None else replace(unit, pinned=None)
+        async with apps.work_on(looked_at, renders=True) as work:
             return await work.differing()
 
 

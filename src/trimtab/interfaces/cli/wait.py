@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
@@ -28,7 +29,7 @@ _EVENTS = ("idle", "deleted")
     show_default=True,
     help="What to wait for; of several states of health one has to come. idle: no operation is under way.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0), default=300.0, show_default=True, help="Seconds.")
+@timeout_option("How long to wait.")
 @cluster_options
 @click.pass_obj
 def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ...], timeout: float) -> None:
@@ -39,7 +40,7 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
     \b
     Examples:
       trimtab wait shop
-      trimtab wait shop --for healthy --timeout 60
+      trimtab wait shop --for healthy --timeout 90s
       trimtab wait shop --for degraded --for suspended
       trimtab wait shop --for deleted
     """
@@ -55,13 +56,13 @@ async def _waited(
 ) -> str:
     from trimtab.app.goals import Goal, Recorded, stands
 
-    async with apps_at(invocation, reach) as apps:
+    async with apps_at(invocation, reach, renders=goals[0] not in _EVENTS) as apps:
         if goals[0] in _EVENTS:
             if goals[0] != Recorded.DELETED.value:
                 await apps.named(name)
             await apps.until(name, Recorded(goals[0]), timeout)
             return f"{name} is {goals[0]}"
-        async with apps.work_on(await apps.named(name)) as work:
+        async with apps.work_on(await apps.named(name), renders=True) as work:
             unit = await work.until([Goal(each) for each in goals], timeout, _Teller().tell)
     return f"{unit.id} is {stands(unit)}"
 

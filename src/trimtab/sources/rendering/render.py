@@ -88,7 +88,7 @@ class Renderer:
         self._bounds = Bounds(files=settings.source_files, bytes=settings.source_size)
         self._folders = PrivateFolders(sandbox.folder_for(settings))
         self._private = private_parent(sandbox.folder_for(settings))
-        self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency))
+        self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency, module=work.__name__))
         self._turns = asyncio.Semaphore(settings.concurrency)
         self._found: dict[str, Program] = {}
         self._under_way: dict[bytes, asyncio.Event] = {}
@@ -128,6 +128,10 @@ class Renderer:
         if answer.rendered is None:
             raise RenderFailed(request.name, "the render has no result", "Remove the render cache")
         return answer.rendered
+
+    async def get_ready(self) -> None:
+        """Have a worker start that the first render would else have to wait for."""
+        await self._pool.hire()
 
     async def keys(self, requests: Sequence[Request]) -> tuple[str, ...]:
         """For each request the key of its answer if that is known, else an empty text; renders nothing."""
