@@ -237,6 +237,9 @@ def test_a_second_runner_is_handed_its_share_and_the_first_takes_it_back_when_th
             scribble(person, "red")
             second.until("OperationEnded", unit=moving, phase="Succeeded")
             assert colour(person) == "blue"
+            # Nor is it another one to a command: what was agreed to is what the runner finds.
+            told = person.trimtab("sync", moving, **elsewhere)
+            assert (told.code, revision in told.out) == (0, True), told.err
             second.process.kill()
             first.until("ShardTaken", shard="1 of 2")
             scribble(person, "green")
