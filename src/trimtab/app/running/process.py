@@ -164,6 +164,7 @@ async def _loops(
         Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
         Repositories(settings.repositories, path=process.path, told=process.figures.git) as repositories,
     ):
+        renderer.use_key(installation.rendering_key)
         wishes = Wishes(settings.repositories)
         commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
         followed = FollowedManifests(renderer, repositories, wishes, commits.readers, clusters.capabilities)
