@@ -25,7 +25,7 @@ async def planned(world: World) -> SyncPlan:
 
 
 async def delete(
-    apps: Apps, *, seconds: float = 20, consent: bool = True, waits: asyncio.Event | None = None
+    apps: Apps, *, seconds: float = 60, consent: bool = True, waits: asyncio.Event | None = None
 ) -> None:
     """What the verb does, but for asking."""
     found = await apps.find("shop")
@@ -76,7 +76,8 @@ async def test_what_somebody_else_manages_by_now_stays_and_is_named() -> None:
     await world.sync("shop", config_map("mine"), config_map("theirs"))
     await change(world, "theirs", annotations={"trimtab.dev/owner": "elsewhere/other"})
     skipped = {step.key.name: step.skip for step in (await planned(world)).steps if isinstance(step, Prune)}
-    assert skipped == {"mine": "", "theirs": "ignored (it is managed by trimtab elsewhere/other)"}
+    whose = "trimtab app other (installation elsewhere)"
+    assert skipped == {"mine": "", "theirs": f"ignored (it is managed by {whose})"}
     await delete(await world.apps())
     assert list(await world.values()) == ["theirs"]
 
@@ -86,7 +87,7 @@ async def test_an_object_that_is_held_is_waited_for_before_the_app_is_forgotten(
     await world.sync("shop", config_map("settings"))
     await change(world, "settings", finalizers=["example.com/backup"])
     with pytest.raises(NotGone, match=r"ConfigMap default/settings is held by example\.com/backup"):
-        await delete(await world.apps(), seconds=0.2)
+        await delete(await world.apps(), seconds=2)
     assert (await world.unit("shop")).status.resources
 
     async with asyncio.TaskGroup() as group:
@@ -100,7 +101,7 @@ async def test_an_object_that_is_held_is_waited_for_before_the_app_is_forgotten(
 async def test_a_namespace_goes_only_with_consent() -> None:
     world = World()
     await world.sync("shop", config_map("settings"), NAMESPACE)
-    with pytest.raises(Conflict, match="1 deletions need consent: everything in it is deleted with it"):
+    with pytest.raises(Conflict, match="1 deletion needs consent: everything in it is deleted with it"):
         await delete(await world.apps(), consent=False)
     assert await world.values() == {"settings": "1"}
 

@@ -40,11 +40,11 @@ async def test_only_what_the_change_changes_is_told_in_the_order_of_a_sync() -> 
     ]
     assert told(await between(base, head, prune=True)) == [
         ("apply", "ConfigMap shop/colour", "/data/value: blue -> red"),
-        ("prune", "ConfigMap shop/old", "no longer in Git"),
+        ("prune", "ConfigMap shop/old", "no longer declared"),
         ("apply", "Thing.example.com shop/thing", "/size: 1 -> 2"),
         ("apply", "ConfigMap shop/new", "missing"),
     ]
-    assert ("keep", "ConfigMap shop/old", "no longer in Git") in told(await between(base, head))
+    assert ("keep", "ConfigMap shop/old", "no longer declared") in told(await between(base, head))
     assert told(await between(base, base)) == []
 
 

@@ -34,6 +34,28 @@ def test_a_stored_plan_is_applied_unless_something_moved(person: Person, tmp_pat
 
 
 @pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_a_dry_run_of_any_verb_shows_its_plan_and_changes_nothing(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS)
+    asked = (str(folder), "-n", person.namespace, "--create-namespace")
+    shown = person.trimtab("sync", *asked, "--dry-run")
+    assert (shown.code, f"ConfigMap {person.namespace}/settings  missing" in shown.out) == (0, True)
+    assert person.trimtab("status", "-o", "json").json == []
+
+    assert person.trimtab("sync", *asked).code == 0
+    shop(folder, settings=SETTINGS.replace("blue", "red"))
+    planned = person.trimtab("plan", "shop", "--out", "shop.plan").out
+    shown = person.trimtab("apply", "shop.plan", "--dry-run", "--yes")
+    assert (shown.code, shown.out) == (0, planned)
+    assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "blue"
+
+    assert person.trimtab("apply", "shop.plan").code == 0
+    shown = person.trimtab("rollback", "shop", "--dry-run", "--yes")
+    assert (shown.code, "differs at /data/colour" in shown.out) == (0, True)
+    assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "red"
+    assert person.trimtab("status", "-o", "json").json[0]["held"] == ""
+
+
+@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_what_a_pull_request_changes_is_planned_without_a_cluster(person: Person, tmp_path: Path) -> None:
     origin = shop(tmp_path / "origin", settings=SETTINGS)
 

@@ -19,7 +19,7 @@ from testbed.problems import PartFailed
 from testbed.processes import Port, Process
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 30  # seconds that a dying process may take on a busy machine
+LIMIT = 60  # seconds that a dying process may take on a busy machine
 
 CONTROL_PLANE = """
 from testbed.controlplane import ControlPlane

@@ -301,8 +301,9 @@ class Work:
     def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
         if plan.held and not consent:
             reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
-            remedy = "If they are meant, add --confirm-deletions"
-            raise Conflict(f"app {self.name}", f"{len(plan.held)} deletions need consent: {reasons}", remedy)
+            count = "1 deletion needs" if len(plan.held) == 1 else f"{len(plan.held)} deletions need"
+            remedy = "If that is meant, add --confirm-deletions"
+            raise Conflict(f"app {self.name}", f"{count} consent: {reasons}", remedy)
 
     async def delete(
         self,

@@ -26,7 +26,10 @@ class Mark(Struct, frozen=True, order=True, gc=False):
     owner: str
 
     def __str__(self) -> str:
-        """As people read it: `flux Kustomization apps/shop`."""
+        """As people read it: `flux Kustomization apps/shop`, `trimtab app shop (installation 134af4a4)`."""
+        installation, slash, unit = self.owner.partition("/")
+        if self.system == "trimtab" and slash:
+            return f"trimtab app {unit} (installation {installation.partition('-')[0]})"
         return f"{self.system} {self.owner}"
 
 
@@ -62,6 +65,9 @@ class Tracking(Protocol):
 
     def mark_for(self, unit: str) -> Mark:
         """The mark of one of our own units."""
+
+    def unit_named(self, claim: Mark) -> str:
+        """The unit of ours that a mark names; empty if it is not ours alone to read."""
 
     def marked(self, manifest: Manifest, unit: str, *, namespace: str = "") -> Manifest:
         """The manifest with our mark; the one given stays as it is.

@@ -39,7 +39,7 @@ from trimtab.kube.discovery import Discovery, Resource, ServerVersion, group_ver
 from trimtab.kube.failures import unreachable
 from trimtab.kube.frames import Lines, event_from
 from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
-from trimtab.kube.transport import Answer, Transport, connections
+from trimtab.kube.transport import Answer, Exchange, Transport, connections
 from trimtab.settings import ClusterSettings
 from trimtab.tasks import plain_group
 from trimtab.tasks.clock import Clock, SystemClock
@@ -53,11 +53,15 @@ _P = ParamSpec("_P")
 
 @asynccontextmanager
 async def connect(
-    access: Access, settings: ClusterSettings | None = None, clock: Clock | None = None
+    access: Access,
+    settings: ClusterSettings | None = None,
+    clock: Clock | None = None,
+    *,
+    told: Callable[[Exchange], None] | None = None,
 ) -> AsyncIterator[HttpCluster]:
-    """Speak to one API server for the length of the block."""
+    """Speak to one API server for the length of the block; `told` hears of each request that was sent."""
     settings = settings or ClusterSettings()
-    async with connections(access, settings, clock or SystemClock()) as transport:
+    async with connections(access, settings, clock or SystemClock(), told) as transport:
         yield HttpCluster(transport, settings)
 
 

@@ -50,14 +50,30 @@ class Answer(Struct, frozen=True, kw_only=True):
     date: str = ""
 
 
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request that was sent, whatever came of it."""
+
+    #: as HTTP calls it; WATCH for a watch, which is answered when it begins
+    method: str
+    #: what the server answered; "error" if it did not
+    code: str
+    #: until the answer began
+    seconds: float
+
+
 @asynccontextmanager
-async def connections(access: Access, settings: ClusterSettings, clock: Clock) -> AsyncIterator[Transport]:
-    """Keep connections to one API server open for the length of the block."""
+async def connections(
+    access: Access,
+    settings: ClusterSettings,
+    clock: Clock,
+    told: Callable[[Exchange], None] | None = None,
+) -> AsyncIterator[Transport]:
+    """Keep connections to one API server open for the length of the block; `told` hears of each request."""
     async with (
         _session(settings) as requests,
         _session(settings) as watches,
     ):
-        yield Transport(access, settings, clock, requests=requests, watches=watches)
+        yield Transport(access, settings, clock, requests=requests, watches=watches, told=told)
 
 
 def _session(settings: ClusterSettings) -> aiohttp.ClientSession:
@@ -122,7 +138,9 @@ class Transport:
         *,
         requests: aiohttp.ClientSession,
         watches: aiohttp.ClientSession,
+        told: Callable[[Exchange], None] | None = None,
     ) -> None:
+        self._told = told
         self._access = access
         self._settings = settings
         self._clock = clock
@@ -213,7 +231,14 @@ class Transport:
         silence: float | None,
     ) -> aiohttp.ClientResponse:
         """The response to the request with these headers, if it is a success."""
-        response = await self._sent(session, request, headers, silence)
+        started, code = self._clock.monotonic(), "error"
+        try:
+            response = await self._sent(session, request, headers, silence)
+            code = str(response.status)
+        finally:
+            if self._told is not None:
+                method = "WATCH" if session is self._watches else request.method
+                self._told(Exchange(method=method, code=code, seconds=self._clock.monotonic() - started))
         if response.status < 300:
             return response
         async with response:

@@ -87,7 +87,7 @@ class Hearing:
         return [event for event in self.told if isinstance(event, kinds)]
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not holds():
                 self._news.clear()
                 await self._news.wait()
@@ -178,6 +178,8 @@ async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, orig
 
 #: so often that nobody has to wait for a look, and seldom enough to be heard between two of them
 OFTEN = timedelta(milliseconds=100)
+#: whose objects are to go
+NOBODY: list[str] = []
 UNIT = "source: {spec: {path: live}}\n"
 
 
@@ -191,7 +193,11 @@ async def test_unit_files_in_a_repository_are_followed_and_a_bad_commit_changes_
     async with repositories(tmp_path) as repos, plain_group() as group:
         loops = [
             group.create_task(follow_repository(declarations, repos, PLAIN)),
-            group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
+            group.create_task(
+                keep_records(
+                    declarations, store, Shard(0, 1), remove=NOBODY.extend, clock=clock, tell=heard.tell
+                )
+            ),
         ]
 
         async def after(files: dict[str, str | None], kind: type[Any]) -> tuple[str, ...]:
@@ -219,7 +225,11 @@ async def test_unit_files_in_a_folder_are_followed_and_a_lost_folder_changes_not
     async with plain_group() as group:
         loops = [
             group.create_task(follow_folder(declarations, every=OFTEN, clock=clock)),
-            group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
+            group.create_task(
+                keep_records(
+                    declarations, store, Shard(0, 1), remove=NOBODY.extend, clock=clock, tell=heard.tell
+                )
+            ),
         ]
         await heard.until(lambda: len(heard.told) == 2)
         (web,) = await store.list()

@@ -91,7 +91,7 @@ async def test_what_somebody_else_manages_is_named_with_its_owner(stage: Stage) 
     stage.declare(config_map("own"), config_map("settings", "2"))
     answer = await stage.why()
     assert causes(answer) == ["foreign-owner"]
-    owner = f"trimtab {stage.apps.installation.id}/other"
+    owner = f"trimtab app other (installation {stage.apps.installation.id.partition('-')[0]})"
     assert answer.sentence == f"ConfigMap default/settings is managed by {owner}."
     assert "--adopt" in answer.chains[0].remedy
 

@@ -76,6 +76,12 @@ def test_another_installation_of_ours_is_somebody_else() -> None:
     assert read(OURS, other) == Mark("trimtab", "77aa/u") != OURS.mark_for("u")
 
 
+def test_a_mark_is_told_by_the_name_that_people_know() -> None:
+    ours = Mark("trimtab", "134af4a4-2590-4080-94e3-20c12a4ef282/shop/web")
+    assert str(ours) == "trimtab app shop/web (installation 134af4a4)"
+    assert str(Mark("flux", "Kustomization apps/shop")) == "flux Kustomization apps/shop"
+
+
 def test_annotations_that_are_no_map_are_replaced_by_the_mark() -> None:
     assert annotations_of(OURS.marked(service(annotations=[]), "u")) == {OWNER: "0b5e/u"}
     assert annotations_of(OURS.marked({"metadata": None}, "u")) == {OWNER: "0b5e/u"}

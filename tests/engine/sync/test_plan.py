@@ -278,7 +278,7 @@ def test_the_namespace_that_the_unit_makes_is_not_pruned() -> None:
 def test_somebody_elses_object_is_refused_unless_it_is_to_be_adopted() -> None:
     case = Case().drifted(config_map("a"), claimed_by=Mark("helm", "shop/web"))
     assert [str(each) for each in case.plan().refused] == [
-        "ConfigMap shop/a: it is managed by helm shop/web. Release it there, or ask for its adoption."
+        "ConfigMap shop/a: it is managed by helm shop/web. Release it there, or take it over with --adopt."
     ]
     adopted = case.plan(Operation(adopt=True))
     assert (adopted.refused, names(adopted)) == ((), ["a"])
@@ -316,7 +316,7 @@ def test_only_what_is_ours_and_may_go_is_pruned() -> None:
         ("gone", ""),
         ("kept", "ignored (no prune)"),
     ]
-    assert {step.skip for step in prunes(case.plan())} == {"ignored (requires pruning)"}
+    assert {step.skip for step in prunes(case.plan())} == {"no longer declared (requires pruning)"}
 
 
 @pytest.mark.fact("S17", "S28")
@@ -533,11 +533,11 @@ def test_a_plan_is_shown_as_a_table() -> None:
         f"plan {plan.digest[:12]} of shop at 4f2c9e1a7b3d\n"
         "PHASE    WAVE  ACTION           OBJECT              WHY\n"
         "PreSync  0     run hook         Job.batch shop/pre  PreSync hook\n"
-        "Sync     0     prune            ConfigMap shop/b    no longer in Git\n"
-        "Sync     0     prune            ConfigMap shop/c    no longer in Git\n"
+        "Sync     0     prune            ConfigMap shop/b    no longer declared\n"
+        "Sync     0     prune            ConfigMap shop/c    no longer declared\n"
         "Sync     0     replace (force)  ConfigMap shop/r    missing\n"
         "Sync     1     apply            ConfigMap shop/a    missing\n"
-        "waits for consent to 1 deletions: it is deleted only with somebody's consent\n"
+        "waits for consent to 1 deletion: it is deleted only with somebody's consent\n"
     )
     assert max(map(len, plan_table(plan, Paper(width=40)).splitlines()[1:-1])) <= 40
     assert "nothing to do" in plan_table(Case().plan())
@@ -595,7 +595,7 @@ def test_markdown_counts_and_lets_nothing_in_a_plan_be_more_than_text() -> None:
         "| action | object | wave | why |",
         "|---|---|---|---|",
         "| apply | `ConfigMap shop/a` | 0 | missing |",
-        "| prune | `ConfigMap shop/b` | 0 | no longer in Git |",
+        "| prune | `ConfigMap shop/b` | 0 | no longer declared |",
         "",
         f"plan `{case.plan(PRUNING).digest[:12]}`",
     ]

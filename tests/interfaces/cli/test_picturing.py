@@ -116,10 +116,10 @@ def test_what_is_kept_is_not_counted() -> None:
         key=OLD,
         phase=SyncPhase.SYNC,
         wave=2,
-        why="no longer in Git",
+        why="no longer declared",
         api_version="v1",
         expected=Expected(),
-        skip="ignored (requires pruning)",
+        skip="no longer declared (requires pruning)",
     )
     assert shown(Picture(plan(kept))) == shown(Picture(plan()))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from trimtab.app.trees import Node
 from trimtab.engine.health import Health, HealthStatus
+from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import (
     Condition,
@@ -82,6 +84,20 @@ def test_forty_columns_keep_what_matters_most() -> None:
 def test_programs_get_values_and_no_dashes() -> None:
     (told,) = apps_listing((NEW,), "json").value
     assert (told["revision"], told["operation"], told["lookedAt"], told["objectCount"]) == ("", "", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "told"),
+    [
+        (OperationPhase.FAILED, "operation  Failed: the hook crashed"),
+        (OperationPhase.RUNNING, "operation  Running: the hook crashed"),
+        (OperationPhase.SUCCEEDED, "operation  Succeeded"),
+    ],
+)
+def test_one_app_says_why_its_last_operation_is_not_well(phase: OperationPhase, told: str) -> None:
+    ran = OperationState(operation=Operation(), started_at=NOON, phase=phase, message="the hook crashed")
+    unit = replace(SHOP, status=replace(SHOP.status, operation_state=ran))
+    assert told in shown(app_listing(unit, Paper()), "table", Paper()).splitlines()
 
 
 def test_one_app_says_what_is_wrong_with_it_above_its_objects() -> None:

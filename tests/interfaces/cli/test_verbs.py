@@ -49,6 +49,55 @@ def test_an_unknown_verb_gets_the_near_miss(slip: str, meant: str) -> None:
     assert f"No such command '{slip}'. Did you mean '{meant}'?" in done.output
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("ls",), "status"),
+        (("get",), "status"),
+        (("describe",), "why"),
+        (("template",), "render"),
+        (("suspend",), "pause"),
+        (("uninstall",), "delete"),
+        (("cluster", "stop"), "down"),
+    ],
+)
+def test_the_word_that_another_tool_has_for_it_gets_ours(words: tuple[str, ...], meant: str) -> None:
+    done = invoke(*words)
+    assert done.exit_code == 2
+    assert f"No such command '{words[-1]}'. Did you mean '{meant}'?" in done.output
+
+
+@pytest.mark.parametrize("verb", ["sync", "plan", "diff", "render", "why", "doctor", "install"])
+def test_every_verb_that_takes_a_namespace_takes_it_as_kubectl_does(verb: str) -> None:
+    command = trimtab.get_command(click.Context(trimtab), verb)
+    assert command is not None
+    [option] = [each for each in command.params if "-n" in each.opts]
+    assert "--namespace" in option.opts
+
+
+@pytest.mark.parametrize("verb", ["sync", "apply", "rollback", "delete", "wait"])
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("90", 90.0), ("0", 0.0), ("1.5", 1.5), ("90s", 90.0), ("1h30m", 5400.0)]
+)
+def test_every_verb_that_waits_takes_seconds_or_a_duration(verb: str, given: str, seconds: float) -> None:
+    assert _timeout_of(verb).type.convert(given, None, None) == seconds
+    assert _timeout_of(verb).get_default(click.Context(trimtab)) == "5m"
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "", "nan"])
+def test_a_time_to_wait_that_is_none_is_refused(given: str) -> None:
+    done = invoke("wait", "shop", "--timeout", given)
+    assert done.exit_code == 2
+    assert f"{given!r} is no duration: write 90, 90s or 5m." in done.output
+
+
+def _timeout_of(verb: str) -> click.Parameter:
+    command = trimtab.get_command(click.Context(trimtab), verb)
+    assert command is not None
+    [option] = [each for each in command.params if each.name == "timeout"]
+    return option
+
+
 def test_an_unknown_verb_that_is_like_nothing_gets_no_guess() -> None:
     assert "Did you mean" not in invoke("frobnicate").output
 
@@ -57,6 +106,11 @@ def test_the_version_is_the_one_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert package.__version__ == project["version"]
     assert invoke("version").output.startswith(f"trimtab {package.__version__} (Python 3.")
+
+
+def test_the_version_is_told_as_an_option_as_well() -> None:
+    done = invoke("--version")
+    assert (done.exit_code, done.output) == (0, invoke("version").output)
 
 
 def test_the_version_is_told_to_programs() -> None:

@@ -97,3 +97,8 @@ def test_only_https_and_ssh_are_allowed_unless_the_operator_says_so(text: str) -
     with pytest.raises(SourceRefused, match="not an allowed way"):
         check_scheme(address_of(text), USUAL)
     check_scheme(address_of(text), Egress(schemes=frozenset({"http", "file"})))
+
+
+def test_the_setting_that_would_allow_a_way_is_told_ready_to_be_given() -> None:
+    with pytest.raises(SourceRefused, match=r"the setting repositories\.allow_schemes=file,https,ssh\."):
+        check_scheme(address_of("file:///srv/a"), USUAL)

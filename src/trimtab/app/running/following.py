@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
-from trimtab.engine.units import Gone, Stored, SyncUnit, UnitNews
+from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.sources import FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.hints.changes import Change
@@ -28,6 +28,13 @@ from trimtab.tasks import Clock
 
 #: has a unit looked at soon, if it is kept here
 Look: TypeAlias = Callable[[str], None]
+
+
+class Timed(Protocol):
+    """Who is told of renders."""
+
+    def __call__(self, seconds: float, *, failed: bool) -> None:
+        """One took so long."""
 
 
 class _Moved(Struct, frozen=True):
@@ -186,3 +193,20 @@ class FollowedManifests(SourceManifests):
         if isinstance(tree, RevisionOrigin):
             trees = {look.source: look.source for look in rendered.read} | {MAIN: tree.revision.mirror}
             self._readers.note(unit_id, rendered.read, trees)
+
+
+class TimedManifests:
+    """Another generator, with somebody who is told how long each answer took and whether there was one."""
+
+    def __init__(self, manifests: ManifestGenerator, told: Timed, clock: Clock) -> None:
+        self._manifests, self._told, self._clock = manifests, told, clock
+
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests of a unit, as the other makes them."""
+        started, failed = self._clock.monotonic(), True
+        try:
+            found = await self._manifests.generate(unit, revision, no_cache=no_cache)
+            failed = False
+            return found
+        finally:
+            self._told(self._clock.monotonic() - started, failed=failed)

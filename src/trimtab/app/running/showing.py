@@ -36,6 +36,8 @@ class ShardStand(Struct, frozen=True, kw_only=True):
     units: tuple[SyncUnit, ...] = ()
     #: units that are recorded and not kept, and why
     left: Mapping[str, str] = {}
+    #: units whose file is gone and whose objects are still there, and why
+    removals: Mapping[str, str] = {}
 
 
 def unready(shards: Iterable[ShardStand], *, declared: bool) -> tuple[str, ...]:
@@ -70,6 +72,7 @@ def status_json(
             for room in each.clusters
         ],
         "units": [unit_json(unit, problems.get(unit.id, "")) for each in stands for unit in each.units],
+        "removals": {unit_id: reason for each in stands for unit_id, reason in each.removals.items()},
         "left": {unit_id: reason for each in stands for unit_id, reason in each.left.items()},
     }
 

@@ -198,13 +198,13 @@ def not_pruned(facts: Facts) -> Iterator[Finding]:
     left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
     if left:
         what = f"still has {_counted(len(left), 'object')} that the source no longer declares"
-        remedy = f"Delete them: trimtab sync {facts.unit.id} --prune"
+        remedy = f"Delete {'it' if len(left) == 1 else 'them'}: trimtab sync {facts.unit.id} --prune"
         yield _about_app(facts, what, evidence=_named([step.key for step in left]), remedy=remedy)
     if kept:
         what = f"keeps {_counted(len(kept), 'object')} that the source no longer declares"
         reasons = ", ".join(dict.fromkeys(step.skip for step in kept))
         evidence = f"{_named([step.key for step in kept])}: {reasons}"
-        yield _about_app(facts, what, evidence=evidence, remedy="Delete them by hand if they are not meant")
+        yield _about_app(facts, what, evidence=evidence, remedy="Delete by hand what is not meant")
 
 
 def hook_failed(facts: Facts) -> Iterator[Finding]:

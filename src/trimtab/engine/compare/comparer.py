@@ -419,8 +419,11 @@ def problem_in(finding: Finding) -> str:
 
 
 def _pair_key(pair: Pair) -> tuple[bytes, bytes]:
-    """What a pair is remembered by; of an object whose manifest is not kept, every version is another one."""
-    desired = pair.desired.digest if pair.desired is not None else b""
+    """What a pair is remembered by; of an object whose manifest is not kept, every version is another one.
+
+    The digest of a live object says nothing of its name, and a copy of one that is not wanted is not ours.
+    """
+    desired = pair.desired.digest if pair.desired is not None else f"no {pair.key}".encode()
     live = pair.live
     if live is None:
         return desired, b""

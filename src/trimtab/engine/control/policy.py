@@ -250,7 +250,7 @@ def entry_of(unit: SyncUnit, history_id: int) -> Deployed:
     entry = next((entry for entry in unit.status.history if entry.id == history_id), None)
     if entry is None:
         known = ", ".join(str(entry.id) for entry in unit.status.history) or "nothing"
-        raise Missing(f"unit {unit.id}", f"its history has no entry {history_id}", f"It has {known}")
+        raise Missing(f"app {unit.id}", f"its history has no entry {history_id}", f"It has {known}")
     return entry
 
 

@@ -7,7 +7,7 @@ out of reach, whose manifests cannot be had or whose own writes have not been to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, assert_never
@@ -40,9 +40,9 @@ from trimtab.engine.events import (
     SyncRefused,
     UnitRefreshed,
 )
-from trimtab.engine.live import Live
-from trimtab.engine.operations import Operation, StepResult, StepStatus
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
+from trimtab.engine.sync.judging import is_unheard
 from trimtab.engine.units import (
     ConditionType,
     Destination,
@@ -113,13 +113,17 @@ class Reconciler:
         """Judge the unit no more until the cluster has told of what its last operation wrote."""
         self._unheard[unit_id] = self._clock.now() + self._settings.hear_writes_within
 
-    def forget(self, unit_id: str) -> None:
-        """Forget a unit that is gone."""
+    def forget(self, unit_id: str, why: TrimtabError) -> None:
+        """Forget a unit that is gone; whoever waits for a look at it is told `why` there will be none."""
         for held in (self._levels, self._failing_since, self._reasons, self._unheard, self._digests):
             held.pop(unit_id, None)
-        for waiter in self._waiters.pop(unit_id, []):
-            waiter.cancel()
+        fail(self._waiters.pop(unit_id, []), why)
         self._looker.forget(unit_id)
+
+    def end(self, why: TrimtabError) -> None:
+        """Tell whoever waits for a look why there will be none."""
+        for unit_id in list(self._waiters):
+            fail(self._waiters.pop(unit_id), why)
 
     async def run(self, _tenant: str, unit_id: str) -> None:
         """Look at one unit."""
@@ -136,10 +140,11 @@ class Reconciler:
         waiters = self._waiters.pop(unit_id, [])
         try:
             looked = await (self._without_cluster(unit, room) if desk is None else self._look(unit, desk))
+        except asyncio.CancelledError:
+            self._waiters.setdefault(unit_id, []).extend(waiters)  # whoever ends the work tells them
+            raise
         except Exception as error:
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_exception(error)
+            fail(waiters, error)
             raise
         for waiter in waiters:
             if not waiter.done():
@@ -258,7 +263,7 @@ class Reconciler:
         if (
             state is not None
             and self._clock.now() < deadline
-            and any(_is_unheard(result, desk.cache.get(result.key)) for result in state.results)
+            and any(is_unheard(result, desk.cache.get(result.key)) for result in state.results)
         ):
             return True
         del self._unheard[unit.id]
@@ -317,10 +322,8 @@ class Reconciler:
         )
 
 
-def _is_unheard(result: StepResult, live: Live | None) -> bool:
-    """Whether a cache that shows this has not heard of the write yet."""
-    if result.status is StepStatus.PRUNED:
-        return live is not None and live.uid == result.uid and not live.deleting
-    if result.status is not StepStatus.SYNCED or not result.resource_version:
-        return False
-    return live is None or int(live.resource_version) < int(result.resource_version)
+def fail(waiters: Iterable[asyncio.Future[Any]], error: Exception) -> None:
+    """Raise an error where it is still waited."""
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_exception(error)

@@ -167,9 +167,8 @@ class _Planner:
 
     def _apply(self, row: Row, desired: Desired) -> Iterator[Apply]:
         if row.claimed_by is not None and not self.operation.adopt:
-            owner = f"{row.claimed_by.system} {row.claimed_by.owner}"
-            remedy = "Release it there, or ask for its adoption."
-            self._refuse(row.key, f"it is managed by {owner}", remedy, desired)
+            remedy = "Release it there, or take it over with --adopt."
+            self._refuse(row.key, f"it is managed by {row.claimed_by}", remedy, desired)
             return
         try:
             told = manifests.annotations(desired.manifest)

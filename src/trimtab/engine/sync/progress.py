@@ -570,8 +570,8 @@ class _Turn:
 
     def _waiting(self, steps: Sequence[Step], on: Awaited) -> Wait:
         more = len(steps) - 1
-        many = "hooks" if on is Awaited.HOOKS else "objects"
-        named = f"{steps[0].key}{f' and {more} more {many}' if more else ''}"
+        noun = f"{'hook' if on is Awaited.HOOKS else 'object'}{'' if more == 1 else 's'}"
+        named = f"{steps[0].key}{f' and {more} more {noun}' if more else ''}"
         return Wait(on=on, what=f"waiting for {on.value} {named}", keys=frozenset(step.key for step in steps))
 
 

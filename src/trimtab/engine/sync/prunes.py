@@ -30,7 +30,7 @@ from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
 
-REQUIRES_PRUNING = "ignored (requires pruning)"
+REQUIRES_PRUNING = "no longer declared (requires pruning)"
 NO_PRUNE = "ignored (no prune)"
 NO_DELETE = "ignored (it says that it is to be kept)"
 INCOMPLETE = "ignored (what Git wants is not known completely)"
@@ -108,7 +108,7 @@ class _Pruning:
             key=row.key,
             phase=SyncPhase.SYNC,
             wave=wave_of(told),
-            why="the app is deleted" if deletes else "no longer in Git",
+            why="the app is deleted" if deletes else "no longer declared",
             api_version=found.api_version,
             expected=Expected(uid=found.uid, digest=content_name(row.key, found.digest, stand_ins)),
             propagation=self._options.propagation,

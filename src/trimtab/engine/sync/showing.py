@@ -54,7 +54,9 @@ def action(step: Step) -> str:
 
 def plan_table(plan: SyncPlan, paper: Paper = ENDLESS) -> str:
     """The plan as a table, one line per step, with what it waits for and what is refused below."""
-    title = f"plan {plan.digest[:12]} of {plan.unit} at {plan.revision or 'no revision'}"
+    # What deletes an app is made of no revision.
+    made_of = f" at {plan.revision}" if plan.revision else ""
+    title = f"plan {plan.digest[:12]} of {plan.unit}{made_of}"
     steps = fitted(_COLUMNS, [_row(step) for step in plan.steps], paper) if plan.steps else "nothing to do"
     ending = [*(f"refused: {each}" for each in plan.refused), *_held(plan)]
     return "\n".join([title, steps, *ending]) + "\n"
@@ -67,7 +69,8 @@ def _row(step: Step) -> tuple[str, str, str, str, str]:
 
 def _held(plan: SyncPlan) -> Iterable[str]:
     reasons = dict.fromkeys(step.hold for step in plan.held)
-    return [f"waits for consent to {len(plan.held)} deletions: {reason}" for reason in reasons]
+    count = f"{len(plan.held)} deletion{'' if len(plan.held) == 1 else 's'}"
+    return [f"waits for consent to {count}: {reason}" for reason in reasons]
 
 
 def plan_json(plan: SyncPlan) -> dict[str, Any]:
@@ -114,7 +117,8 @@ def _step_json(step: Step) -> dict[str, Any]:
 
 def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
     """The plan for a pull request's comment: a heading that counts, and a table of at most so many steps."""
-    title = f"### {_plain(plan.unit)} at {_code(plan.revision or 'no revision')}: {counted(plan)}"
+    made_of = f" at {_code(plan.revision)}" if plan.revision else ""
+    title = f"### {_plain(plan.unit)}{made_of}: {counted(plan)}"
     rows = [f"| {' | '.join(_cells(step))} |" for step in plan.steps[:most]]
     table_ = ["| action | object | wave | why |", "|---|---|---|---|", *rows] if rows else []
     more = len(plan.steps) - most

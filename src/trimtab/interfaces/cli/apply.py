@@ -85,24 +85,33 @@ async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, wor
 
 
 async def _seen_through(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
-    from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
 
-    operation = stored.agreed()
-    work.check_hold(operation)
-    if work.unfinished is not None:
-        await _finish(invocation, work, stored, word)
-    else:
-        plan = await work.plan(operation)
-        stored.check(plan)
-        click.echo(plan_table(plan, paper_at(invocation)), nl=False)
-        consent = await word.given(plan)
-        async with telling(invocation, work, plan):
-            await work.carry_out(operation, plan, consent=consent, held=tell_held)
+    work.check_hold(stored.agreed())
+    await (_begin if work.unfinished is None else _finish)(invocation, work, stored, word)
+    if word.dry_run:
+        return
     async with telling(invocation, work, None) as told:
         unit = await work.until_well(word.timeout, told.look)
     status = unit.status
     click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
+
+
+async def _begin(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
+    """Show the plan, ask, and do it, if nothing has moved since it was stored."""
+    from trimtab.engine.sync.showing import plan_table
+    from trimtab.interfaces.cli.telling import telling
+
+    operation = stored.agreed()
+    plan = await work.plan(operation)
+    stored.check(plan)
+    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
+    if word.dry_run:
+        return
+    consent = await word.given(plan)
+    async with telling(invocation, work, plan) as told:
+        await work.carry_out(operation, plan, consent=consent, held=tell_held)
+    click.echo(f"done: {told.counts()}", err=True)
 
 
 async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
@@ -112,6 +121,9 @@ async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: 
     if work.unfinished is None or work.unfinished.plan_digest != stored.digest:
         remedy = f"Finish it with trimtab sync {work.name}, or end it with trimtab terminate {work.name}"
         raise Conflict(f"app {work.name}", "another operation was not seen through", remedy)
+    if word.dry_run:
+        click.echo(f"{work.name}: this plan was begun and not seen through; it would go on", err=True)
+        return
     click.echo("This plan was begun and not seen through: going on with it.", err=True)
     async with telling(invocation, work, None):
         await work.finish(consent=word.deletions, held=tell_held)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.patience import timeout_option
 
 if TYPE_CHECKING:
     from trimtab.app import Work
@@ -22,6 +23,7 @@ class Word(NamedTuple):
     asks: bool
     deletions: bool
     timeout: float
+    dry_run: bool = False
 
     async def given(self, plan: SyncPlan) -> bool:
         """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
@@ -32,29 +34,35 @@ class Word(NamedTuple):
 
 
 def consent_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb `--yes`, `--confirm-deletions` and `--timeout`; it takes them as one `word`."""
+    """Give a verb `--dry-run`, `--yes`, `--confirm-deletions` and `--timeout`, all as one `word`."""
 
+    @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
     @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
     @click.option(
         "--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent."
     )
-    @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait.")
+    @timeout_option("How long to wait.")
     @functools.wraps(verb)
-    def gathered(*arguments: Any, yes: bool, confirm_deletions: bool, timeout: float, **given: Any) -> None:
+    def gathered(
+        *arguments: Any, dry_run: bool, yes: bool, confirm_deletions: bool, timeout: float, **given: Any
+    ) -> None:
         asks = not yes and sys.stdin.isatty()
-        verb(*arguments, word=Word(asks=asks, deletions=confirm_deletions, timeout=timeout), **given)
+        word = Word(asks=asks, deletions=confirm_deletions, timeout=timeout, dry_run=dry_run)
+        verb(*arguments, word=word, **given)
 
     return gathered
 
 
 async def end_first(work: Work, word: Word) -> None:
     """End what is under way on an app, with somebody's word for it where somebody is asked."""
+    from trimtab.app.patience import ended
+
     if work.unfinished is None:
         return
     click.echo("Another operation of this app was not seen through, and is ended first.", err=True)
     if word.asks:
         await agreed("End it?")
-    await work.end(held=tell_held)
+    await ended(work, word.timeout, tell_held)
 
 
 def tell_held(holder: str) -> None:

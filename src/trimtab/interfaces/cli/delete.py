@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("app", shell_complete=app_names)
 @click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @consent_options
 @cluster_options
 @click.pass_obj
-def delete(
-    invocation: Invocation, /, reach: Reach, word: Word, app: str, *, abandon: bool, dry_run: bool
-) -> None:
+def delete(invocation: Invocation, /, reach: Reach, word: Word, app: str, *, abandon: bool) -> None:
     """Delete an app: its objects, what was made last first, and then its record.
 
     Shows the plan and asks, on a terminal. Objects that say Prune=false, Delete=false or
@@ -41,28 +38,26 @@ def delete(
     """
     import asyncio
 
-    asyncio.run(_deleted(invocation, reach, app, word, abandon=abandon, dry_run=dry_run))
+    asyncio.run(_deleted(invocation, reach, app, word, abandon=abandon))
 
 
-async def _deleted(
-    invocation: Invocation, reach: Reach, app: str, word: Word, *, abandon: bool, dry_run: bool
-) -> None:
+async def _deleted(invocation: Invocation, reach: Reach, app: str, word: Word, *, abandon: bool) -> None:
     from trimtab.app.deletion import DELETION
     from trimtab.app.holds import known
 
     async with apps_at(invocation, reach) as apps, apps.work_on(await known(apps, app)) as work:
         work.check_hold(DELETION)
-        if not dry_run:
+        if not word.dry_run:
             await end_first(work, word)
         if abandon:
-            await _abandoned(work, word, dry_run=dry_run)
+            await _abandoned(work, word)
         else:
-            await _carried_out(invocation, work, word, dry_run=dry_run)
+            await _carried_out(invocation, work, word)
 
 
-async def _abandoned(work: Work, word: Word, *, dry_run: bool) -> None:
+async def _abandoned(work: Work, word: Word) -> None:
     click.echo(f"{work.name} is to be forgotten; {work.objects} objects stay in the cluster", err=True)
-    if dry_run:
+    if word.dry_run:
         return
     if word.asks:
         await agreed("Do this?")
@@ -70,14 +65,14 @@ async def _abandoned(work: Work, word: Word, *, dry_run: bool) -> None:
     click.echo(f"{work.name} is forgotten")
 
 
-async def _carried_out(invocation: Invocation, work: Work, word: Word, *, dry_run: bool) -> None:
+async def _carried_out(invocation: Invocation, work: Work, word: Word) -> None:
     from trimtab.app.deletion import DELETION
     from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
 
     plan = await work.plan(DELETION)
     click.echo(plan_table(plan, paper_at(invocation)), nl=False)
-    if dry_run:
+    if word.dry_run:
         return
     consent = await word.given(plan)
     async with telling(invocation, work, plan) as told:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.errors import InvalidSpec
-from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, unit_asked
+from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, source_asked, unit_asked
 from trimtab.interfaces.cli.output import encoded, output_forms, paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -143,9 +143,9 @@ def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
     """The app that is meant, where the source alone says it; None for the name of one that is recorded."""
     from trimtab.app.sources import HERE, recorded
     from trimtab.engine.units import Destination, SyncUnit
-    from trimtab.interfaces.cli.origins import name_for, source_named
+    from trimtab.interfaces.cli.origins import name_for
 
-    source = source_named(asked.source, path=asked.path, revision=asked.revision)
+    source = source_asked(asked)
     if source is None:
         return None
     destination = Destination(cluster=HERE, namespace=asked.namespace or "default")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trimtab.interfaces.cli.declaring import Asked, source_asked, values_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 @click.option("--path", default="", help="Render this folder of the source.")
 @click.option("--revision", default="", help="A branch, tag, range of versions or commit.")
 @click.option("-n", "--namespace", default="default", show_default=True, help="Where the objects will go.")
+@values_options
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.pass_obj
 def render(
-    invocation: Invocation, source: str, app: str, path: str, revision: str, namespace: str, output: str
+    invocation: Invocation,
+    /,
+    asked: Asked,
+    output: str,
 ) -> None:
     """Print the manifests that SOURCE, a folder or a Git address, declares.
 
@@ -32,7 +37,7 @@ def render(
     Examples:
       trimtab render ./deploy
       trimtab render https://git.example/team/shop.git --path overlays/live --revision v1.4.0
-      trimtab render ./chart --app web -n shop -o json
+      trimtab render ./chart --app web -n shop --values live.yaml --set image.tag=1.4
     """
     import asyncio
 
@@ -40,16 +45,18 @@ def render(
     from trimtab.engine.units import Destination, SyncUnit
     from trimtab.errors import InvalidSpec
     from trimtab.interfaces.cli.configuration import settings_of
-    from trimtab.interfaces.cli.origins import name_for, source_named
+    from trimtab.interfaces.cli.origins import name_for
     from trimtab.interfaces.cli.output import encoded
 
-    found = source_named(source, path=path, revision=revision)
+    found = source_asked(asked)
     if found is None:
-        raise InvalidSpec(f"source {source}", "there is no such folder", "Name a folder or a Git address")
+        raise InvalidSpec(
+            f"source {asked.source}", "there is no such folder", "Name a folder or a Git address"
+        )
     unit = SyncUnit(
-        id=app or name_for(found),
+        id=asked.app or name_for(found),
         source=recorded(found),
-        destination=Destination(cluster="none", namespace=namespace),
+        destination=Destination(cluster="none", namespace=asked.namespace),
     )
     manifests = asyncio.run(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
     if output == "json":

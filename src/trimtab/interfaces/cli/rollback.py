@@ -54,6 +54,7 @@ def rollback(
     \b
     Examples:
       trimtab history shop
+      trimtab rollback shop --dry-run
       trimtab rollback shop
       trimtab rollback shop 3 --prune --reason "4 crashes"
       trimtab resume shop && trimtab sync shop
@@ -74,7 +75,8 @@ async def _rolled_back(invocation: Invocation, reach: Reach, goal: Goal, word: W
         pin = _pin(apps, unit, goal)
         async with apps.work_on(replace(unit, pinned=pin)) as work:
             back = await _carried_out(invocation, work, replace(unit, pinned=pin), goal, word)
-    click.echo(f"{back.id} is {back.status.verdict.value} and {back.status.health.status.value}, {pin}")
+    if back is not None:
+        click.echo(f"{back.id} is {back.status.verdict.value} and {back.status.health.status.value}, {pin}")
 
 
 def _pin(apps: Apps, unit: SyncUnit, goal: Goal) -> Pin:
@@ -86,7 +88,8 @@ def _pin(apps: Apps, unit: SyncUnit, goal: Goal) -> Pin:
 
 async def _carried_out(
     invocation: Invocation, work: Work, unit: SyncUnit, goal: Goal, word: Word
-) -> SyncUnit:
+) -> SyncUnit | None:
+    """The app once it is back and well; None if the plan was only to be shown."""
     from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
@@ -94,11 +97,16 @@ async def _carried_out(
     pin = unit.pinned
     operation = back_to(unit, pin.entry if pin else 0, prune=goal.prune)
     work.check_hold(operation)
-    await end_first(work, word)
+    if not word.dry_run:
+        await end_first(work, word)
     plan = await work.plan(operation)
     click.echo(plan_table(plan, paper_at(invocation)), nl=False)
+    if word.dry_run:
+        return None
     consent = await word.given(plan)
     async with telling(invocation, work, plan) as told:
         await work.carry_out(operation, plan, consent=consent, held=tell_held, pin=pin)
         told.end()
-        return await work.until_well(word.timeout, told.look)
+        back = await work.until_well(word.timeout, told.look)
+    click.echo(f"done: {told.counts()}", err=True)
+    return back

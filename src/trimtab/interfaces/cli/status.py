@@ -10,7 +10,7 @@ from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import Column, Paper
+from trimtab.resources.tables import Column, Paper, one_line
 
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
@@ -70,7 +70,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
 
 async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
     async with apps_at(invocation, reach) as apps:
-        return await apps.all(lambda error: click.echo(f"Left out: {error}", err=True))
+        return await apps.all(lambda error: click.echo(one_line(f"Left out: {error}"), err=True))
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
@@ -110,12 +110,19 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     report = app_report(unit)
     resources = [resource_report(each) for each in unit.status.resources]
     told = ("app", "sync", "health", "message", "held", "revision", "namespace", "source", "operation")
-    lines = [(word, report[word]) for word in told if report[word]]
+    lines = [(word, report[word]) for word in told[:-1] if report[word]]
+    lines += [("operation", _operation(report))] if report["operation"] else []
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
     words = ("group", "kind", "namespace", "name", "status", "health", "message")
     rows = [tuple(each[word] or "-" for word in words) for each in resources]
     value = {**report, "resources": resources}
     return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+
+
+def _operation(report: dict[str, Any]) -> str:
+    """How the last operation stands or ended, and why; one that succeeded has said all there is to say."""
+    phase, message = report["operation"], report["operationMessage"]
+    return f"{phase}: {message}" if message and phase != "Succeeded" else str(phase)
 
 
 def short(revision: str) -> str:

@@ -12,6 +12,7 @@ import click
 
 from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
+from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -30,14 +31,16 @@ class Wish(NamedTuple):
     deletions: bool
     waits: bool
     timeout: float
+    dry_run: bool = False
 
 
 @click.command()
 @app_options
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, as `trimtab plan` does.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent.")
 @click.option("--no-wait", is_flag=True, help="End when all is applied, not when all is healthy.")
-@click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait for health.")
+@timeout_option("How long to wait for health.")
 @cluster_options
 @click.pass_obj
 def sync(
@@ -47,6 +50,7 @@ def sync(
     asked: Asked,
     timeout: float,
     *,
+    dry_run: bool,
     yes: bool,
     confirm_deletions: bool,
     no_wait: bool,
@@ -60,10 +64,11 @@ def sync(
     Examples:
       trimtab sync ./deploy -n shop --create-namespace
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
+      trimtab sync ./chart --app shop --values live.yaml --set image.tag=1.4
       trimtab sync shop --no-wait
     """
     asks = not yes and sys.stdin.isatty()
-    wish = Wish(asks=asks, deletions=confirm_deletions, waits=not no_wait, timeout=timeout)
+    wish = Wish(asks=asks, deletions=confirm_deletions, waits=not no_wait, timeout=timeout, dry_run=dry_run)
     asyncio.run(_synced(invocation, reach, asked, wish))
 
 
@@ -72,7 +77,8 @@ async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish
         apps_at(invocation, reach, renders=True) as apps,
         apps.work_on(await unit_asked(apps, asked), renders=True) as work,
     ):
-        await _Syncing(invocation, work, wish).carry_out(operation_asked(asked))
+        syncing, operation = _Syncing(invocation, work, wish), operation_asked(asked)
+        await (syncing.show(operation) if wish.dry_run else syncing.carry_out(operation))
 
 
 class _Syncing:
@@ -84,6 +90,16 @@ class _Syncing:
         self._wish = wish
         #: what becomes of what was begun, if somebody stops us now
         self._if_stopped = ""
+
+    async def show(self, operation: Operation) -> None:
+        """Print what would be done."""
+        self._print(await self._work.plan(operation))
+
+    def _print(self, plan: SyncPlan) -> None:
+        from trimtab.engine.sync.showing import plan_table
+        from trimtab.interfaces.cli.output import paper_at
+
+        click.echo(plan_table(plan, paper_at(self._invocation)), nl=False)
 
     async def carry_out(self, operation: Operation) -> None:
         """Finish what was left over, show the plan, ask, do it, and wait."""
@@ -98,9 +114,6 @@ class _Syncing:
         click.echo(f"{unit.id} is {stands} at {status.revision}")
 
     async def _carried_out(self, operation: Operation) -> SyncUnit:
-        from trimtab.engine.sync.showing import plan_table
-        from trimtab.interfaces.cli.output import paper_at
-
         work = self._work
         work.check_hold(work.unfinished or operation)
         finished = await self._finished() if work.unfinished is not None else None
@@ -108,7 +121,7 @@ class _Syncing:
         if finished is not None and work.was_it(finished, operation, plan):
             async with self._telling(None) as told:
                 return await self._well(told)
-        click.echo(plan_table(plan, paper_at(self._invocation)), nl=False)
+        self._print(plan)
         consent = await self._consent(plan)
         async with self._telling(plan) as told:
             await self._seen_through(work.carry_out(operation, plan, consent=consent, held=_held(told)), told)

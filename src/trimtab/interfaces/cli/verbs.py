@@ -40,6 +40,25 @@ VERBS = {
     "why": "why",
 }
 
+#: what other tools say for it → what we say
+OTHERS_WORDS = {
+    "create": "sync",
+    "deploy": "sync",
+    "describe": "why",
+    "get": "status",
+    "list": "status",
+    "ls": "status",
+    "reconcile": "sync",
+    "rm": "delete",
+    "start": "up",
+    "stop": "down",
+    "suspend": "pause",
+    "template": "render",
+    "undo": "rollback",
+    "uninstall": "delete",
+    "upgrade": "sync",
+}
+
 
 class Invocation(NamedTuple):
     """What every verb may need to know of how it was called."""
@@ -49,7 +68,23 @@ class Invocation(NamedTuple):
     overrides: Mapping[str, str]
 
 
-class Verbs(click.Group):
+class Suggesting(click.Group):
+    """A group that answers a word it does not know with the near miss, or with our word for it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that is meant, or what might be meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as exc:
+            verbs, word = self.list_commands(ctx), exc.command_name
+            if (ours := OTHERS_WORDS.get(word)) in verbs:
+                raise click.NoSuchCommand(word, f"{exc.message} Did you mean {ours!r}?", ctx=ctx) from None
+            raise click.NoSuchCommand(word, possibilities=verbs, ctx=ctx) from None
+
+
+class Verbs(Suggesting):
     """A group that imports a verb when somebody asks for it, so that the others cost nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,15 +99,6 @@ class Verbs(click.Group):
         command: click.Command = getattr(module, cmd_name)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that is meant, or the near miss that might be."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as exc:
-            raise click.NoSuchCommand(exc.command_name, possibilities=VERBS, ctx=ctx) from None
-
 
 def _overrides(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """The settings given with --set, the last one of a name winning."""
@@ -85,6 +111,15 @@ def _overrides(_context: click.Context, _option: click.Parameter, given: tuple[s
     return found
 
 
+def _tell_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's
+    """Say what `trimtab version` says, and end."""
+    if wanted and not context.resilient_parsing:
+        from trimtab.interfaces.cli.version import version
+
+        context.invoke(version, output="text")
+        context.exit()
+
+
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--config",
@@ -93,6 +128,14 @@ def _overrides(_context: click.Context, _option: click.Parameter, given: tuple[s
 )
 @click.option(
     "--set", "overrides", multiple=True, callback=_overrides, metavar="NAME=VALUE", help="Change one setting."
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Print the version.",
 )
 @click.option("--debug", is_flag=True, help="Show the details of an error that is a bug.")
 @click.pass_context

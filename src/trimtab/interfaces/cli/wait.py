@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
@@ -28,7 +29,7 @@ _EVENTS = ("idle", "deleted")
     show_default=True,
     help="What to wait for; of several states of health one has to come. idle: no operation is under way.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0), default=300.0, show_default=True, help="Seconds.")
+@timeout_option("How long to wait.")
 @cluster_options
 @click.pass_obj
 def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ...], timeout: float) -> None:
@@ -39,7 +40,7 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
     \b
     Examples:
       trimtab wait shop
-      trimtab wait shop --for healthy --timeout 60
+      trimtab wait shop --for healthy --timeout 90s
       trimtab wait shop --for degraded --for suspended
       trimtab wait shop --for deleted
     """

@@ -12,6 +12,7 @@ from trimtab.sources.trees import EntryKind
 
 MOST_LINKS: Final = 32
 LONGEST: Final = 4096
+_WIDEN: Final = "Name the folder or repository that holds both, and the folder in it with --path"
 
 
 class Followed(Protocol):
@@ -36,9 +37,7 @@ def joined(folder: str, reference: str, subject: str) -> str:
     for word in reference.split("/"):
         if word == "..":
             if not words:
-                raise SourceRefused(
-                    subject, f"{shown(reference)} leads out of the repository", "Stay inside it"
-                )
+                raise SourceRefused(subject, f"{shown(reference)} leads out of the source", _WIDEN)
             words.pop()
         elif word not in {"", "."}:
             words.append(word)

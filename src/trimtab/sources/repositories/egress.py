@@ -57,7 +57,8 @@ def check_scheme(address: Address, egress: Egress) -> None:
         raise SourceRefused(
             f"repository {address}",
             f"{scheme} is not an allowed way to reach a repository",
-            f"Use {' or '.join(sorted(egress.schemes))}, or have the operator set repositories.allow_schemes",
+            f"Use {' or '.join(sorted(egress.schemes))}, or allow it: the setting repositories.allow_schemes="
+            f"{','.join(sorted({*egress.schemes, scheme}))}",
         )
 
 
@@ -70,7 +71,7 @@ def checked_addresses(host: str, found: Iterable[str], egress: Egress) -> tuple[
     for address in addresses:
         why = _objection(host, ipaddress.ip_address(address), egress)
         if why:
-            remedy = "Use a public address, or have the operator add it to repositories.allow_hosts"
+            remedy = "Use a public address, or allow it: the setting repositories.allow_hosts"
             raise SourceRefused(f"host {host}", f"{address} {why}", remedy)
     return addresses
 
