@@ -16,5 +16,6 @@ async def capabilities_of(cluster: Cluster) -> Capabilities:
     served = {each.api_version for each in resources}
     kinds = {f"{each.api_version}/{each.kind}" for each in resources}
     return Capabilities(
-        kube_version=version.result().git_version.removeprefix("v"), api_versions=tuple(sorted(served | kinds))
+        kube_version=version.result().git_version.removeprefix("v"),
+        api_versions=tuple(sorted(served | kinds)),
     )
