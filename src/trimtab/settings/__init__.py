@@ -138,6 +138,8 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     largest_fetch: Size = 2 << 30
     #: bytes that one mirror may take; a repository that needs more is refused
     largest_mirror: Size = 8 << 30
+    #: bytes that a chart may have, packed or unpacked, and those of the index of a chart repository
+    largest_chart: Size = 100 << 20
     #: fetch files that a repository keeps in Git LFS; those above 32 MiB stay where they are
     lfs: bool = True
     #: bytes of memory that git may use while it fetches
