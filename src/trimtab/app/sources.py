@@ -161,6 +161,10 @@ class SourceManifests:
         """Have charts told this of the cluster from now on."""
         self._capabilities = capabilities
 
+    def use_key(self, key: bytes) -> None:
+        """Name what is rendered from now on by this key, as others do who have it."""
+        self._renderer.use_key(key)
+
     async def get_ready(self) -> None:
         """Have a worker start that the first render would else have to wait for."""
         await self._renderer.get_ready()

@@ -174,7 +174,8 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     #: folder for results, sealed and compressed; several processes may share it
     cache: str = "~/.cache/trimtab/renders"
     #: file with the key that results are sealed with, made when it is missing; keep it apart from the cache;
-    #: where it cannot be made, nothing is shared between processes
+    #: where it cannot be made, nothing is shared between processes; for apps in a cluster their
+    #: installation's key is used instead
     key: str = "~/.local/state/trimtab/render.key"
     #: bytes of results that are kept; what was not used for longest goes first
     cache_size: Size = 1 << 30

@@ -167,6 +167,7 @@ async def _loops(
             settings.rendering, settings.programs, path=process.path, bases=repositories.fetch
         ) as renderer,
     ):
+        renderer.use_key(installation.rendering_key)
         wishes = Wishes(settings.repositories)
         commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
         followed = FollowedManifests(

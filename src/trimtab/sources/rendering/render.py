@@ -120,6 +120,14 @@ class Renderer:
     ) -> None:
         await self._stack.aclose()
 
+    def use_key(self, key: bytes) -> None:
+        """Name and seal renders by this key from now on, instead of the machine's own.
+
+        Digests are keyed, so that nobody guesses secrets by them: whoever is to find the same digests on
+        several machines needs the same key there.
+        """
+        self._keeping = structs.replace(self._keeping, key=key)
+
     async def render(self, request: Request) -> Rendered:
         """The manifests; a render that fails is an error that says what to edit, never an empty result."""
         async with self._alone(request):
