@@ -95,19 +95,20 @@ class Scene:
         self.shop = shop(folder / "shop", one=named("one"), two=named("two"), migration=MIGRATION)
         self.plan = folder / "web.plan"
 
-    def call(self, toll: Toll, words: tuple[str, ...], *, until: str = "") -> Heard:
-        """Call the command, to its end."""
+    def call(self, toll: Toll, words: tuple[str, ...], **around: Any) -> Heard:
+        """Call the command in these surroundings, to its end."""
         environment = {
             "HOME": str(self.home),
             "KUBECONFIG": str(toll.kubeconfig),
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "USER": "ann",
             "TRIMTAB_APPS__NAMESPACE": self.records,
+            "TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file",
         }
         spelt = tuple(word.format(shop=self.shop, plan=self.plan) for word in words)
         folder, pid = str(self.folder), str(self.pid)
         return self._caller.call(
-            Call(arguments=spelt, environment=environment, folder=folder, pid=pid, until=until)
+            Call(arguments=spelt, environment=environment, folder=folder, pid=pid, **around)
         )
 
     def done(self, toll: Toll, *words: str) -> None:

@@ -265,6 +265,12 @@ class Work:
         except UnitHeld as error:
             raise held(self._asked) from error
 
+    def check_deletion(self) -> None:
+        """Refuse to work on an app that somebody began to delete, with the ways out."""
+        if self.unfinished is not None and self.unfinished.delete:
+            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
+            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
+
     async def carry_out(
         self,
         operation: Operation,
@@ -370,9 +376,7 @@ class Work:
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
         self.check_hold(self.unfinished or Operation())
-        if self.unfinished is not None and self.unfinished.delete:
-            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
-            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
+        self.check_deletion()
 
         async def by_runner(keeper: Lease) -> OperationState | None:
             if consent:

@@ -120,6 +120,7 @@ async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: 
     """Go on with this very plan, if it is what somebody began; anything else has to end first."""
     from trimtab.interfaces.cli.telling import telling
 
+    work.check_deletion()
     if work.unfinished is None or work.unfinished.plan_digest != stored.digest:
         remedy = f"Finish it with trimtab sync {work.name}, or end it with trimtab terminate {work.name}"
         raise Conflict(f"app {work.name}", "another operation was not seen through", remedy)

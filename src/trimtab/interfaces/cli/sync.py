@@ -137,6 +137,7 @@ class _Syncing:
 
     async def _finished(self) -> OperationState:
         """What was left over, seen through."""
+        self._work.check_deletion()
         click.echo("An earlier sync of this app was not seen through: finishing it first.", err=True)
         async with self._telling(None) as told:
             finish = self._work.finish(consent=self._wish.deletions, held=_held(told))
