@@ -6,7 +6,7 @@ DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
+.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours judge-kills bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,10 @@ judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not roo
 	@$(BIN)/python -m scripts.judge_fresh
 
 judge-behaviours: setup ## compare the stories of behaviours with the real controllers, at length
-	@$(BIN)/pytest -m judge
+	@$(BIN)/pytest -m judge tests/contract
+
+judge-kills: setup ## kill every verb that writes after each of its writes, one after another
+	@$(BIN)/pytest -m judge tests/features/test_kills.py
 
 bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE=small only tries it out
 	@$(BIN)/python -m bench.kube --size $(SIZE)

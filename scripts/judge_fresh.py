@@ -99,7 +99,8 @@ def inside(machine: Path, command: Sequence[str], *, cut_off: bool = False) -> f
     namespaces = ["--mount", "--pid", "--fork", "--kill-child", *(["--net"] if cut_off else [])]
     enter = [sys.executable, "-m", "scripts.judge_fresh", "enter", str(machine), *command]
     start = time.monotonic()
-    _run("unshare", *namespaces, "--", *enter)
+    # A judge who is stopped takes everything along: else the machine would work on with nobody to see it.
+    _run("setpriv", "--pdeathsig", "KILL", "--", "unshare", *namespaces, "--", *enter)
     return time.monotonic() - start
 
 

@@ -54,7 +54,8 @@ def tests_pass(python: str, folder: Path, environment: Mapping[str, str]) -> boo
     )
     if synced.returncode != 0:
         return False
-    tests = [str(folder / "bin" / "pytest"), "-q", "-m", "not real", "-p", "no:cacheprovider"]
+    pytest = [str(folder / "bin" / "pytest"), "-n", "logical", "--dist", "worksteal"]
+    tests = [*pytest, "-q", "-m", "not real", "-p", "no:cacheprovider"]
     return subprocess.run(tests, cwd=ROOT, env=settings, check=False).returncode == 0
 
 

@@ -25,8 +25,8 @@ from testbed.part import Part
 from testbed.problems import PartFailed
 from testbed.processes import Process
 
-START_LIMIT = 90.0  # seconds; a warm start takes about three, a busy machine many more
-CALL_LIMIT = 10.0
+START_LIMIT = 180.0  # seconds; a warm start takes about three, a busy machine many more
+CALL_LIMIT = 60.0  # seconds that one request may take on a busy machine
 COMPACTION_KEY = base64.b64encode(b"testbed/compaction").decode()  # outside of what the API server looks at
 SMALLEST = ("etcd", "kube-apiserver", "kubectl")
 
@@ -98,6 +98,8 @@ class ControlPlane(Part):
             self.scheduler.start()
             self.kwok.start()
             self.add_nodes(self._nodes)
+            # What the role `view` holds is gathered by a controller, after the role is there.
+            self.wait_for_right("reader", "list", "configmaps")
 
     @property
     def processes(self) -> tuple[Process, ...]:
@@ -202,6 +204,27 @@ class ControlPlane(Part):
             connection.request(verb, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
+
+    # -- rights -------------------------------------------------------------------------------------------
+
+    def may(self, who: str, verb: str, resource: str, namespace: str = "") -> bool:
+        """Whether somebody has a right, as the API server knows now; `resource` as in `deployments.apps`."""
+        plural, _, group = resource.partition(".")
+        groups = next((list(user.groups) for user in self.users if user.name == who), [])
+        asked = {"verb": verb, "resource": plural, "group": group, "namespace": namespace}
+        review = {"spec": {"user": who, "groups": groups, "resourceAttributes": asked}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return bool(self.call("POST", path, review)["status"]["allowed"])
+
+    def wait_for_right(
+        self, who: str, verb: str, resource: str, namespace: str = "", *, granted: bool = True
+    ) -> None:
+        """Return when a right counts, or no longer does: a moment after the role or binding has changed."""
+        self.apiserver.wait_until(
+            lambda: self.may(who, verb, resource, namespace) is granted,
+            what=f"{'granting' if granted else 'denying'} {who} to {verb} {resource}",
+            limit=START_LIMIT,
+        )
 
     # -- disturbing it ------------------------------------------------------------------------------------
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,6 +83,50 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
             background.start(tmp_path, tmp_path / "config", port=taken.getsockname()[1], environment={})
 
 
+def test_two_who_start_at_once_get_the_same_cluster(tmp_path: Path) -> None:
+    def start(_number: int) -> background.State:
+        return background.start(tmp_path, tmp_path / background.KUBECONFIG, environment={})
+
+    with ThreadPoolExecutor(2) as both:
+        first, second = both.map(start, range(2))
+    background.stop(tmp_path)
+    assert first == second
+
+
+def test_a_cluster_whose_starter_was_killed_ends_and_the_next_one_is_the_only_one(tmp_path: Path) -> None:
+    log, config = tmp_path / background.LOG, tmp_path / "config"
+    os.mkfifo(log)  # whoever starts a cluster waits here until we look
+    starter = subprocess.Popen([sys.executable, "-c", START, str(tmp_path), str(config)])
+    with log.open() as words:
+        starter.send_signal(signal.SIGKILL)
+        starter.wait()
+        log.unlink()
+        state = background.start(tmp_path, config, environment={})
+        words.read()  # ends with the process that wrote
+    assert background.running(tmp_path) == state
+    assert state.url in config.read_text()
+    background.stop(tmp_path)
+    assert load(config.read_bytes(), "config")["contexts"] == []
+
+
+def test_a_cluster_on_a_leash_ends_with_whoever_holds_it(tmp_path: Path) -> None:
+    leash, held = os.pipe()
+    state = background.start(tmp_path, tmp_path / background.KUBECONFIG, environment={}, leash=leash)
+    handle = os.pidfd_open(state.pid)
+    os.close(held)
+    os.waitid(os.P_PIDFD, handle, os.WEXITED)
+    os.close(handle)
+    os.close(leash)
+    assert background.running(tmp_path) is None
+    assert not (tmp_path / background.KUBECONFIG).exists()
+
+
+START = """
+import sys
+from pathlib import Path
+from trimtab.apiserver import background
+background.start(Path(sys.argv[1]), Path(sys.argv[2]), environment={})
+"""
 OWN = {
     "clusters": [{"name": "t", "cluster": {"server": "u"}}],
     "users": [{"name": "t", "user": {}}],

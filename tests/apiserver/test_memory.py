@@ -295,7 +295,7 @@ async def test_the_same_over_http(over_http: HttpCluster) -> None:
     made = await over_http.create(maps, config_map("a", x="y"), namespace=NS)
     assert (await over_http.get(maps, "a", namespace=NS)).raw == made.object.raw
     heard: list[WatchEvent] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async with over_http.watch(maps, since=made.object.metadata.resource_version) as events:
             await over_http.delete(maps, "a", namespace=NS)
             heard.append(await anext(aiter(events)))

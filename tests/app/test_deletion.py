@@ -25,7 +25,7 @@ async def planned(world: World) -> SyncPlan:
 
 
 async def delete(
-    apps: Apps, *, seconds: float = 20, consent: bool = True, waits: asyncio.Event | None = None
+    apps: Apps, *, seconds: float = 60, consent: bool = True, waits: asyncio.Event | None = None
 ) -> None:
     """What the verb does, but for asking."""
     found = await apps.find("shop")
@@ -87,7 +87,7 @@ async def test_an_object_that_is_held_is_waited_for_before_the_app_is_forgotten(
     await world.sync("shop", config_map("settings"))
     await change(world, "settings", finalizers=["example.com/backup"])
     with pytest.raises(NotGone, match=r"ConfigMap default/settings is held by example\.com/backup"):
-        await delete(await world.apps(), seconds=0.2)
+        await delete(await world.apps(), seconds=2)
     assert (await world.unit("shop")).status.resources
 
     async with asyncio.TaskGroup() as group:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.app.world import Json, Mortal, World, config_map, died
 from trimtab.app.apps import SyncFailed
+from trimtab.app.patience import NotEnded, ended
 from trimtab.engine.events import OperationWaits, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 
@@ -55,6 +56,35 @@ async def test_a_sync_that_somebody_waits_for_ends_when_another_process_asks() -
     assert "the operation was terminated" in bob.result()
     assert (await world.unit("shop")).operation is None
     assert (await world.names("Job"), await world.values()) == ([], {})
+
+
+async def test_who_does_not_let_go_in_time_is_named_and_the_operation_stays_told_to_end() -> None:
+    world, waits, forever = World(), asyncio.Event(), asyncio.Event()
+    world.sources.declare("shop", GATE)
+    async with asyncio.TaskGroup() as group:
+        bob = group.create_task(sync_until_it_waits(world, None, waits))
+        await waits.wait()
+        bob.cancel()
+    hung, holds = await world.apps(who="eve@desk (process 9)"), asyncio.Event()
+
+    async def hang() -> None:
+        holds.set()
+        await forever.wait()
+
+    async with asyncio.TaskGroup() as group:
+        eve = group.create_task(hung.alone("shop", hang, lambda _: None))
+        await holds.wait()
+        with pytest.raises(NotEnded) as late:
+            async with (await world.apps()).work_on(await world.unit("shop")) as work:
+                await ended(work, 0.2, lambda _: None)
+        eve.cancel()
+    reason = (
+        "its operation has not ended within 0.2 s: it waits for eve@desk (process 9), who works on the app"
+    )
+    assert late.value.reason == reason
+    operation = (await world.unit("shop")).operation
+    assert operation is not None
+    assert operation.ended_by
 
 
 async def _outcome(work: Awaitable[None]) -> str:

@@ -100,7 +100,7 @@ async def test_with_a_runner_exactly_what_was_agreed_to_is_done_by_it(stage: Sta
         state = await ann.sync()
         assert (state.phase, state.revision) == (OperationPhase.SUCCEEDED, revision)
         async with ann.at() as work:
-            await work.until_well(20)
+            await work.until_well(60)
     assert ann.wrote() == {"Lease", "Secret"}
     done = [event.key.name for event in ann.heard if isinstance(event, StepDone)]
     assert sorted(done) == ["api", "web"]
@@ -212,7 +212,7 @@ async def test_an_automated_app_is_deleted_by_its_runner_and_does_not_come_back(
         await stage.until_record("shop", lambda unit: bool(unit and unit.operation is None), "it is over")
         async with ann.at() as work:
             plan = await work.plan(Operation(delete=True, prune=True, asked_by="trimtab delete"))
-            await work.delete(plan, consent=True, seconds=20, held=ann.held.append, told=ann.held.append)
+            await work.delete(plan, consent=True, seconds=60, held=ann.held.append, told=ann.held.append)
         await stage.until_record("shop", lambda unit: unit is None, "the record is gone")
         assert await stage.value("web") is None
     assert "ConfigMap" not in ann.wrote()

@@ -42,6 +42,13 @@ def opened(apps: Apps, file: bytes) -> StoredPlan:
     return stored
 
 
+def test_a_file_that_is_nested_beyond_reason_is_refused_as_any_other_that_is_no_plan() -> None:
+    deep = "[" * 5000 + "]" * 5000
+    file = f'{{"kind": "", "installation": "", "sealed": "", "plans": [{{"a": {deep}}}]}}'
+    with pytest.raises(InvalidSpec, match="is not what"):
+        read(file.encode(), name="shop.plan", installation="", keys=KEYS)
+
+
 async def apply(apps: Apps, file: bytes) -> None:
     """What the verb does, but for asking."""
     stored = opened(apps, file)

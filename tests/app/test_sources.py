@@ -1,4 +1,4 @@
-"""Manifests of private repositories, opened with the credentials file of whoever runs the command."""
+"""Manifests of folders, and of private repositories by the credentials file of whoever runs the command."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from testbed.gitserver import HttpRepository, SshRepository
 from tests.sources.upstream import Upstream
 from trimtab.app import open_manifests
 from trimtab.app.sources import AppSource, SourceManifests, recorded
 from trimtab.engine.units import Destination, SyncUnit
+from trimtab.errors import Conflict
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings, Settings
+from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.complaints import CredentialRefused
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: private}\n"
@@ -93,3 +96,23 @@ async def test_a_refusal_says_which_entry_was_shown_and_what_to_do(
         # The right one is taken up without a new start.
         file.write_text(f"[[credential]]\n{password_entry(git_http, git_http.url, git_http.password)}\n")
         assert (await manifests.generate(unit_of(git_http.url), "")).manifests
+
+
+async def test_a_folder_that_says_the_same_is_not_rendered_again_and_one_that_changed_is(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(MANIFEST)
+    unit = replace(unit_of(""), source=recorded(AppSource(folder=str(folder))))
+    async with manifests_with(tmp_path) as manifests:
+        await manifests.get_ready()
+        first = await manifests.generate(unit, "")
+        assert await manifests.generate(unit, first.revision) is first
+        (folder / "a.yaml").write_text(MANIFEST.replace("private", "other"))
+        with pytest.raises(Conflict, match="no longer holds what was agreed to"):
+            await manifests.generate(unit, first.revision)
+        second = await manifests.generate(unit, "")
+        assert [each.manifest["metadata"]["name"] for each in second.manifests] == ["other"]
+        manifests.learn(Capabilities(kube_version="1.99.0"))
+        assert await manifests.generate(unit, "") == second

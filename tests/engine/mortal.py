@@ -119,7 +119,7 @@ async def live(life: Life, tally: Path) -> None:
         clusters.put(opened("here", cluster, namespaces=[life.namespace]))
         engine = Engine(SETTINGS, clusters, Given(life.manifests), units, reconciliation=FEW_KINDS, key=KEY)
         engine.events.subscribe(lambda event: _log.info("%s: %s", type(event).__name__, event))
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             task = group.create_task(engine.run())
             await engine.known()
             await engine.wait_for_sync(life.unit)

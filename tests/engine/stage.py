@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine import Engine, GivenClusters, MemoryStore
-from trimtab.engine.events import Event
+from trimtab.engine.events import Event, OperationEnded, OperationStarted
+from trimtab.engine.rows import Verdict
 from trimtab.engine.units import (
     Destination,
     Generated,
@@ -29,7 +30,7 @@ from trimtab.resources.manifests import Found
 from trimtab.settings import EngineSettings
 
 Json = dict[str, Any]
-LIMIT = 30.0
+LIMIT = 60.0  # seconds that something may take on a busy machine
 QUICK = EngineSettings(
     refresh_every=timedelta(0),
     settle=timedelta(milliseconds=5),
@@ -145,6 +146,15 @@ class Stage:
 
     def events(self, *kinds: type[Any]) -> list[Any]:
         return [event for event in self.told if isinstance(event, kinds)]
+
+    def is_synced(self, unit_id: str) -> bool:
+        """Whether a unit is seen to be synced and nothing is under way: it may be seen so before the end."""
+        begun, ended = (
+            sum(event.unit == unit_id for event in self.events(kind))
+            for kind in (OperationStarted, OperationEnded)
+        )
+        unit = self.engine.unit(unit_id)
+        return unit.status.verdict is Verdict.SYNCED and unit.operation is None and begun <= ended
 
     async def add(self, unit_id: str, *manifests: Json, policy: Policy | None = None, **more: Any) -> str:
         """A unit that wants these; the answer is the revision."""

@@ -101,7 +101,7 @@ class Theatre:
 
     async def _left(self, namespace: str) -> dict[str, Json]:
         """The objects that stay: one that is deleted may wait a moment for the garbage collector."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 found = [
                     each.manifest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,8 @@ from typing import Any, cast
 from tests.engine.stage import Stage, config_map
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine import FileStore
-from trimtab.engine.units import ClusterEntry, Destination, SyncUnit, UnitStatus
+from trimtab.engine.units import ClusterEntry, Destination, SyncUnit, UnitMissing, UnitStatus
+from trimtab.errors import Unavailable
 from trimtab.kube.cluster import Cluster
 
 
@@ -66,6 +67,66 @@ async def test_writes_under_way_are_answered_before_an_engine_ends_and_no_other_
     assert len(slow.asked) == 32  # as many as go at once; the others were left
     assert sorted(slow.told[:-1]) == sorted(slow.asked)
     assert slow.told[-1] == "the connection is closed"
+
+
+@asynccontextmanager
+async def never() -> AsyncIterator[Cluster]:
+    """A connection that does not come about."""
+    await asyncio.Event().wait()
+    yield cast(Cluster, None)
+
+
+async def test_whoever_waits_for_an_engine_that_ends_is_told_so() -> None:
+    slow = Slow()
+    stage = Stage(slow, "default")
+    stage.clusters.put(ClusterEntry(name="far", connect=never))
+    await stage.add("shop", config_map("a"))
+    await stage.add("far", destination=Destination(cluster="far"))
+    engine = stage.engine
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(engine.run(4, 4))
+        await engine.known()
+        await engine.start_sync("shop")
+        await slow.until_asked(1)
+        waiting = [
+            group.create_task(_error_of(engine.wait_for_sync("shop"))),
+            group.create_task(_error_of(engine.refresh("far"))),
+        ]
+        await asyncio.sleep(0)
+        running.cancel()
+        slow.gate.set()
+        async with asyncio.timeout(20):
+            await asyncio.wait({running, *waiting})
+    late = [await _error_of(engine.refresh("shop")), await _error_of(engine.wait_for_sync("shop"))]
+    assert [type(error) for error in (*(each.result() for each in waiting), *late)] == [Unavailable] * 4
+
+
+async def test_whoever_waits_for_a_unit_that_is_deleted_is_told_so() -> None:
+    slow = Slow()
+    stage = Stage(slow, "default")
+    await stage.add("shop", config_map("a"))
+    engine = stage.engine
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(engine.run(4, 4))
+        await engine.known()
+        await engine.start_sync("shop")
+        await slow.until_asked(1)
+        waiting = group.create_task(_error_of(engine.wait_for_sync("shop")))
+        await asyncio.sleep(0)
+        slow.gate.set()
+        await stage.store.delete("shop")
+        await asyncio.wait({waiting})
+        running.cancel()
+    assert isinstance(waiting.result(), UnitMissing)
+
+
+async def _error_of(asked: Coroutine[Any, Any, Any]) -> Exception | None:
+    try:
+        async with asyncio.timeout(20):
+            await asked
+    except Exception as error:  # noqa: BLE001 - which one it is, is the question
+        return error
+    return None
 
 
 async def test_a_file_that_is_being_written_is_there_before_its_writer_ends(tmp_path: Path) -> None:

@@ -53,9 +53,13 @@ def ended(stage: Stage, count: int = 1) -> bool:
 
 
 async def synced(stage: Stage, unit_id: str) -> None:
-    await stage.until(
-        lambda: stage.engine.unit(unit_id).status.verdict is Verdict.SYNCED, f"{unit_id} is synced"
-    )
+    await stage.until(lambda: stage.is_synced(unit_id), f"{unit_id} is synced")
+
+
+async def settled(stage: Stage, unit_id: str) -> None:
+    """Return when a unit is synced, and the look that every sync is followed by has been made."""
+    await synced(stage, unit_id)
+    await stage.engine.refresh(unit_id)
 
 
 # -- by itself -------------------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ async def test_what_git_no_longer_wants_is_pruned(stage: Stage) -> None:
 async def test_drift_is_healed_by_one_write_without_asking_git(stage: Stage) -> None:
     await stage.add("web", *[config_map(f"c{number}") for number in range(20)], policy=HEALING)
     async with running(stage.engine):
-        await synced(stage, "web")
+        await settled(stage, "web")
         stage.cluster.requests.clear()
         asked = len(stage.sources.asked)
         await stage.patch("ConfigMap", "c3", {"data": {"value": "mine"}})
@@ -150,8 +154,7 @@ async def test_without_self_heal_drift_is_shown_and_left(stage: Stage) -> None:
 async def test_an_unchanged_unit_costs_no_request_and_no_writing(stage: Stage) -> None:
     await stage.add("web", *[config_map(f"c{number}") for number in range(50)], policy=AUTOMATED)
     async with running(stage.engine) as engine:
-        await synced(stage, "web")
-        await engine.refresh("web")
+        await settled(stage, "web")
         stage.cluster.requests.clear()
         before = await stage.store.get("web")
         await engine.refresh("web")
@@ -171,7 +174,7 @@ async def test_status_traffic_causes_no_look() -> None:
     }
     await stage.add("web", claim, config_map("a"), policy=AUTOMATED)
     async with running(stage.engine) as engine:
-        await synced(stage, "web")
+        await settled(stage, "web")
         await stage.patch("PersistentVolumeClaim", "disk", {"status": {"phase": "Bound"}}, "status")
         await stage.until(
             lambda: engine.unit("web").status.health.status is HealthStatus.HEALTHY, "the health is told"
@@ -325,7 +328,7 @@ async def test_a_sync_that_fails_is_retried_then_said_and_not_repeated(stage: St
     retry = replace(Policy().retry, limit=1, wait=timedelta(milliseconds=10))
     await stage.add("web", bad, policy=replace(AUTOMATED, retry=retry))
     async with running(stage.engine) as engine:
-        await stage.until(lambda: bool(stage.events(SyncRefused)), "it is refused", 20)
+        await stage.until(lambda: bool(stage.events(SyncRefused)), "it is refused")
         unit = engine.unit("web")
     state = unit.status.operation_state
     assert state is not None

@@ -14,6 +14,7 @@ from trimtab.engine.events import (
     ComparisonFailed,
     Event,
     Events,
+    HooksReleased,
     OperationEnded,
     Severity,
     StepDone,
@@ -58,6 +59,13 @@ REFRESHED = UnitRefreshed(
     differing=0,
     seconds=0.01,
 )
+RELEASED = HooksReleased(
+    at=NOW,
+    unit="web",
+    cluster="prod",
+    hooks=("Job.batch shop/migrate",),
+    problems=("Job.batch shop/warm: no rights",),
+)
 LOST = ClusterLost(at=NOW, cluster="prod", reason="no answer.", retry_in=2.4)
 
 
@@ -77,6 +85,11 @@ def test_a_line_of_the_log_says_which_event_it_is_and_is_read_back(event: Event)
         (STEP, "Deployment.apps shop/web SyncFailed: no room", Severity.WARNING),
         (ENDED, "Succeeded after 1.2 s: all is well", Severity.NORMAL),
         (REFRESHED, "Synced and Healthy at 4f2c9e1, 0 objects differ", Severity.NORMAL),
+        (
+            RELEASED,
+            "Job.batch shop/migrate let go of; Job.batch shop/warm: no rights",
+            Severity.WARNING,
+        ),
         (LOST, "no answer. Next try in 2 s.", Severity.WARNING),
     ],
 )
@@ -93,7 +106,7 @@ def test_a_step_that_says_no_more_than_its_status_says_it_once() -> None:
 
 def test_every_event_is_named_in_its_json_as_in_the_code() -> None:
     kinds = get_args(Event)
-    assert len(kinds) == 19
+    assert len(kinds) == 20
     assert [kind.__struct_config__.tag for kind in kinds] == [kind.__name__ for kind in kinds]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -16,8 +17,9 @@ from tests.kube.world import connect_to
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.engine.events import OperationEnded, OperationWaits, StepDone
+from trimtab.engine.events import HooksReleased, OperationEnded, OperationWaits, StepDone
 from trimtab.engine.health import HealthStatus
+from trimtab.engine.health.values import HOOK_FINALIZER
 from trimtab.engine.live import Live
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits, StepStatus
 from trimtab.engine.rows import Verdict
@@ -53,7 +55,7 @@ def steps(stage: Stage) -> list[str]:
 async def is_well(stage: Stage, unit_id: str = "app") -> None:
     def holds() -> bool:
         status = stage.engine.unit(unit_id).status
-        return status.verdict is Verdict.SYNCED and status.health.status is HealthStatus.HEALTHY
+        return stage.is_synced(unit_id) and status.health.status is HealthStatus.HEALTHY
 
     await stage.until(holds, f"{unit_id} is synced and healthy")
 
@@ -217,6 +219,78 @@ async def test_a_sync_that_takes_too_long_is_terminated(stage: Stage) -> None:
         state = await engine.sync("app", Operation(timeout=timedelta(milliseconds=300)))
     assert state.phase is OperationPhase.FAILED
     assert "took longer" in state.message
+
+
+async def held_by(stage: Stage, name: str) -> list[str]:
+    """The finalizers of a hook's Job."""
+    found = await stage.get("Job", name)
+    assert found is not None, f"{name} is gone"
+    return list(found["metadata"].get("finalizers", []))
+
+
+def endless(name: str) -> Json:
+    """A hook that never comes to an end."""
+    made = job(name, hook="PreSync")
+    made["spec"]["suspend"] = True
+    return made
+
+
+async def test_a_unit_that_goes_while_its_hook_runs_leaves_nothing_that_only_we_could_release(
+    stage: Stage,
+) -> None:
+    await stage.add("app", endless("running"), config_map("never"))
+    async with running(stage.engine) as engine:
+        await engine.refresh("app")
+        await engine.start_sync("app")
+        await stage.until(lambda: bool(stage.events(OperationWaits)), "it waits for its hook")
+        assert HOOK_FINALIZER in await held_by(stage, "running")
+        await stage.store.delete("app")
+        await stage.until(lambda: bool(stage.events(HooksReleased)), "its hook is let go of")
+        (released,) = stage.events(HooksReleased)
+    assert (released.unit, released.hooks) == ("app", (f"Job.batch {stage.namespace}/running",))
+    assert HOOK_FINALIZER not in await held_by(stage, "running")
+    assert engine.clusters() == ()
+
+
+async def test_what_a_killed_process_held_is_let_go_by_the_next_one_though_its_unit_is_gone(
+    stage: Stage,
+) -> None:
+    await stage.add("app", endless("running"))
+    await stage.add("kept", endless("other"))
+    async with running(stage.engine) as engine:
+        for each in ("app", "kept"):
+            await engine.refresh(each)
+            await engine.start_sync(each)
+        await stage.until(
+            lambda: {each.unit for each in stage.events(OperationWaits)} == {"app", "kept"}, "both wait"
+        )
+    await stage.store.delete("app")
+    assert HOOK_FINALIZER in await held_by(stage, "running")
+    async with running(stage.new_engine()):
+        await stage.until(lambda: bool(stage.events(HooksReleased)), "its hook is let go of")
+    assert [each.unit for each in stage.events(HooksReleased)] == ["app"]
+    assert HOOK_FINALIZER not in await held_by(stage, "running")
+    assert HOOK_FINALIZER in await held_by(stage, "other")
+
+
+async def test_deleting_a_unit_takes_hooks_along_that_an_earlier_one_of_its_name_left_held(
+    stage: Stage,
+) -> None:
+    await stage.add("app", endless("running"))
+    async with running(stage.engine) as engine:
+        await engine.refresh("app")
+        await engine.start_sync("app")
+        await stage.until(lambda: bool(stage.events(OperationWaits)), "it waits for its hook")
+    await stage.store.delete("app")
+    await stage.add("app", config_map("other"))
+    gone = asyncio.Event()
+    async with running(stage.new_engine()) as engine:
+        engine.on_resource_removed(lambda _, key: gone.set() if key.name == "running" else None)
+        await engine.refresh("app")
+        state = await engine.sync("app", Operation(delete=True, prune=True))
+        assert state.phase is OperationPhase.SUCCEEDED, state.message
+        async with asyncio.timeout(30):
+            await gone.wait()
 
 
 async def test_a_newer_revision_takes_the_place_of_a_sync_that_only_waits_for_health(stage: Stage) -> None:

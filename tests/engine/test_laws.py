@@ -96,7 +96,11 @@ UNREACHABLE = ClusterUnreachable("list ConfigMap", "no answer")
 
 
 def synced(stage: Stage, unit_id: str = "web") -> Callable[[], bool]:
-    return lambda: stage.engine.unit(unit_id).status.verdict is Verdict.SYNCED
+    return lambda: stage.is_synced(unit_id)
+
+
+def differs(stage: Stage, unit_id: str = "web") -> Callable[[], bool]:
+    return lambda: stage.engine.unit(unit_id).status.verdict is Verdict.OUT_OF_SYNC
 
 
 async def made(stage: Stage) -> None:
@@ -267,7 +271,7 @@ async def test_other_overrides_judge_and_compare_anew_at_once(stage: Stage) -> N
     async with running(stage.engine) as engine:
         await stage.until(synced(stage), "it is synced")
         await stage.patch("ConfigMap", "a", {"data": {"value": "mine"}})
-        await stage.until(lambda: not synced(stage)(), "the drift is seen")
+        await stage.until(differs(stage), "the drift is seen")
         ignoring = ResourceOverride(
             health=lambda _: Health(HealthStatus.SUSPENDED, "a nap"),
             ignore_differences=(IgnoreRule(kind="ConfigMap", json_pointers=("/data",)),),
@@ -279,7 +283,7 @@ async def test_other_overrides_judge_and_compare_anew_at_once(stage: Stage) -> N
         )
         assert [event.what for event in stage.events(SettingsChanged)] == [("resource_overrides",)]
         engine.set_reconciliation_settings(ReconciliationSettings())
-        await stage.until(lambda: not synced(stage)(), "neither counts any more")
+        await stage.until(differs(stage), "neither counts any more")
 
 
 async def test_an_excluded_kind_is_left_alone_and_said(stage: Stage) -> None:
@@ -351,6 +355,9 @@ async def test_the_engines_metrics_follow_what_happens(stage: Stage) -> None:
         assert value("trimtab_units", {"sync_status": "Synced", "health_status": "Healthy"}) == 1
         assert (value("argocd_cluster_api_resource_objects", {"server": "here"}) or 0) > 0
         assert value("workqueue_depth", {"name": "app_reconciliation_queue"}) == 0
+        assert (value("workqueue_work_duration_seconds_count", {"name": "app_reconciliation_queue"}) or 0) > 0
+        changes = {"server": "here", "group": "", "kind": "ConfigMap"}
+        assert (value("argocd_cluster_events_total", changes) or 0) > 0
 
 
 async def test_an_operation_that_waits_for_its_cluster_can_be_ended(stage: Stage) -> None:

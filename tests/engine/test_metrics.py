@@ -14,7 +14,7 @@ from trimtab.engine.events import Event, OperationStarted, SyncLeft, UnitForgott
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.metrics import FIGURES, OTHERS, Metrics
 from trimtab.engine.operations import Operation
-from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels
+from trimtab.engine.readings import ChangeCount, ClusterFigures, QueueFigures, UnitLabels
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import (
     Automated,
@@ -55,6 +55,9 @@ class Given:
     def queues(self) -> Iterable[QueueFigures]:
         return [QueueFigures(name="status", waiting=2, running=1, held=0)]
 
+    def changes(self) -> Iterable[ChangeCount]:
+        return [ChangeCount(cluster="prod", group="apps", kind="Deployment", count=9)]
+
 
 def metrics(*units: SyncUnit, most_units: int = 10) -> Metrics:
     made = Metrics(Given(*units), most_units=most_units)
@@ -84,6 +87,13 @@ def test_looking_at_units_is_timed() -> None:
     assert value(found, "argocd_app_reconcile_bucket", **where, le="0.25") == 1
 
 
+def test_waiting_for_a_processor_and_being_in_its_hands_are_timed() -> None:
+    found = metrics(WEB)
+    found.time("status", 0.5, 3.0)
+    assert value(found, "workqueue_queue_duration_seconds_sum", name="status") == 0.5
+    assert value(found, "workqueue_work_duration_seconds_sum", name="status") == 3.0
+
+
 @pytest.mark.parametrize(
     ("event", "name", "labels"),
     [
@@ -106,6 +116,21 @@ def test_what_happens_is_counted(event: Event, name: str, labels: dict[str, str]
     found = metrics(WEB)
     found.tell(event)
     assert value(found, name, **labels) == 1
+    assert value(found, "trimtab_events_total", event=type(event).__name__) == 1
+
+
+def test_what_is_read_for_a_scrape_is_of_one_moment_and_put_into_words_later() -> None:
+    named = list[str]()
+
+    def labels_of(unit: SyncUnit) -> UnitLabels:
+        named.append(unit.id)
+        return UnitLabels("", unit.id)
+
+    words = Metrics(Given(WEB), labels_of=labels_of).scrape()
+    assert named == []
+    names = {family.name for family in words()}
+    assert named == ["web"]
+    assert names == {figure.name.removesuffix("_total") for figure in FIGURES}
 
 
 def test_a_scrape_shows_how_units_clusters_and_queues_stand() -> None:
@@ -131,6 +156,10 @@ def test_a_scrape_shows_how_units_clusters_and_queues_stand() -> None:
     assert value(found, "argocd_cluster_api_resource_objects", server="prod") == 7
     assert value(found, "argocd_cluster_cache_age_seconds", server="prod") == -1
     assert value(found, "workqueue_depth", name="status") == 2
+    assert value(found, "trimtab_operations", phase="Running") == 1
+    assert value(found, "trimtab_operations", phase="Terminating") == 0
+    changes = {"server": "prod", "group": "apps", "kind": "Deployment"}
+    assert value(found, "argocd_cluster_events_total", **changes) == 9
 
 
 def test_units_beyond_the_limit_share_one_series() -> None:

@@ -7,7 +7,7 @@ import base64
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from tests.engine.stage import Json, Stage, config_map, deployment, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.engine import FileStore, Keyring, RecordStore
+from trimtab.engine import FileStore, GivenClusters, Keyring, RecordStore
 from trimtab.engine.cache.records import judged_by
 from trimtab.engine.clusters import opened
 from trimtab.engine.events import ClusterReady, OperationEnded, OperationWaits, UnitUnreadable
@@ -28,7 +28,7 @@ from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.engine.sync.steps import Apply, WriteMode
 from trimtab.engine.units import Automated, Policy, SyncUnit
-from trimtab.kube.cluster import Cluster
+from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.tasks import SystemClock
 
 PRUNE = Operation(prune=True)
@@ -175,6 +175,55 @@ async def test_consent_to_a_deletion_ends_when_somebody_else_claims_the_object(s
         state = await engine.wait_for_sync("shop")
     assert state.phase is OperationPhase.FAILED
     assert await stage.get("ConfigMap", "b") is not None
+
+
+class Snatched:
+    """A cluster where somebody changes an object just before its deletion arrives, unheard by anybody yet."""
+
+    def __init__(self, cluster: MemoryCluster, change: Json) -> None:
+        self._cluster, self._change = cluster, change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def delete(self, resource: Any, name: str, **options: Any) -> Any:
+        change, self._change = self._change, {}
+        if change:
+            how, space = PatchType.MERGE, options["namespace"]
+            await self._cluster.patch(resource, name, change, how=how, namespace=space)
+        return await self._cluster.delete(resource, name, **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "phase", "is_left"),
+    [
+        ({"metadata": {"annotations": {"trimtab.dev/owner": "another/app"}}}, OperationPhase.FAILED, True),
+        ({"metadata": {"annotations": {"trimtab.dev/owner": None}}}, OperationPhase.FAILED, True),
+        ({"data": {"value": "2"}}, OperationPhase.SUCCEEDED, False),
+    ],
+)
+async def test_an_object_that_somebody_claims_at_the_last_moment_is_not_pruned(
+    change: Json, phase: OperationPhase, *, is_left: bool
+) -> None:
+    cluster = MemoryCluster()
+    stage = Stage(cluster, "default")
+    await stage.add("web", config_map("a"), config_map("b"))
+    async with running(stage.engine) as engine:
+        await stage.until(lambda: bool(stage.events(ClusterReady)), "the cluster is open")
+        await engine.sync("web")
+        await engine.refresh("web")
+    stage.sources.declare("web", config_map("a"))
+    stage.told.clear()
+    stage.clusters = GivenClusters({"here": cast(Cluster, Snatched(cluster, change))})
+    stage.engine = stage.new_engine()
+    async with running(stage.engine) as engine:
+        await stage.until(lambda: bool(stage.events(ClusterReady)), "the cluster is open")
+        state = await engine.sync("web", PRUNE)
+    found = await stage.get("ConfigMap", "b")
+    assert found is not None, "nobody here collects what is deleted in the foreground"
+    assert (state.phase, "deletionTimestamp" not in found["metadata"]) == (phase, is_left)
+    if is_left:
+        assert "somebody else has claimed it since the plan was made" in state.message
 
 
 async def test_consent_does_not_reach_the_deletions_of_a_later_attempt(stage: Stage) -> None:

@@ -46,6 +46,8 @@ class Call(Struct, frozen=True, kw_only=True):
     output: str = ""
     #: somebody presses Ctrl-C when it has said this
     until: str = ""
+    #: the file that says which process it is, for whoever wants to kill it
+    pid: str = ""
 
 
 class Heard(Struct, frozen=True, kw_only=True):
@@ -166,6 +168,9 @@ def _live(call: Call, out: int, err: int) -> NoReturn:
 
 
 def _settle(call: Call, out: int, err: int) -> None:
+    if call.pid:
+        os.setpgid(0, 0)  # what it starts dies with it
+        Path(call.pid).write_text(str(os.getpid()))
     target = os.open(call.output, os.O_WRONLY) if call.output else out
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(target, 1)

@@ -198,9 +198,9 @@ def test_at_a_terminal_a_sync_asks_draws_its_waves_in_place_and_can_be_stopped(
     ]
     assert shown[-2:] == ["Stopped. What was begun goes on with: trimtab sync shop", ""]
 
-    told = person.trimtab("sync", "shop", "--timeout", "1")
+    told = person.trimtab("sync", "shop", "--timeout", "5")
     assert (told.code, told.out) == (4, "")
-    held = f"its sync has waited 1 s for completion of hook Job.batch {person.namespace}/migrate"
+    held = f"its sync has waited 5 s for completion of hook Job.batch {person.namespace}/migrate"
     assert f"app shop: {held}. It goes on with: trimtab sync shop" in told.err
     person.kubectl("patch", "job", "migrate", "--type=merge", "-p", '{"spec":{"suspend":false}}')
     assert person.trimtab("sync", "shop", "--no-wait").code == 0

@@ -27,7 +27,7 @@ from trimtab.kube.cluster import PatchType, Selection
 from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
 from trimtab.kube.objects import Page
-from trimtab.kube.transport import is_worth_repeating, seconds_in, warnings_in
+from trimtab.kube.transport import Exchange, is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import ManualClock
 
@@ -140,11 +140,11 @@ async def test_a_server_that_asks_for_a_pause_is_asked_again_after_it(code: int)
 
 
 async def test_a_pause_longer_than_the_deadline_ends_with_the_servers_own_words() -> None:
-    answers = Answers(refuses(429, "slow down", {"Retry-After": "60"}))
-    async with server(answers.answer, ClusterSettings(request_timeout=timedelta(seconds=1))) as cluster:
+    answers = Answers(refuses(429, "slow down", {"Retry-After": "3600"}))
+    async with server(answers.answer, ClusterSettings(request_timeout=timedelta(seconds=3))) as cluster:
         with pytest.raises(TooManyRequests) as caught:
             await cluster.get(CONFIG_MAPS, "a")
-    assert (caught.value.reason, caught.value.after) == ("slow down", 60.0)
+    assert (caught.value.reason, caught.value.after) == ("slow down", 3600.0)
 
 
 async def test_a_read_is_repeated_after_a_cut() -> None:
@@ -152,6 +152,26 @@ async def test_a_read_is_repeated_after_a_cut() -> None:
     async with server(answers.answer) as cluster:
         assert (await cluster.get(CONFIG_MAPS, "a")).metadata.name == "a"
     assert answers.asked == ["GET"] * 3
+
+
+async def test_every_request_that_was_sent_is_told_with_its_method_and_answer() -> None:
+    told, answers = list[Exchange](), Answers(cuts, refuses(500, "etcd leader changed"))
+    async with (
+        address_of(answers.answer) as address,
+        connect(TokenAccess(address, "token"), told=told.append) as cluster,
+    ):
+        await cluster.get(CONFIG_MAPS, "a")
+        await cluster.create(CONFIG_MAPS, config_map("a"))
+        async with cluster.watch(CONFIG_MAPS, since="1"):
+            pass
+    assert [(each.method, each.code) for each in told] == [
+        ("GET", "error"),
+        ("GET", "500"),
+        ("GET", "200"),
+        ("POST", "200"),
+        ("WATCH", "200"),
+    ]
+    assert all(each.seconds >= 0 for each in told)
 
 
 async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_whether_it_was_done() -> None:
@@ -316,7 +336,7 @@ async def test_a_watch_is_given_up_at_the_deadline_when_a_proxy_never_opens_the_
     async with address_of_one_who_says(b"") as proxy:
         access = TokenAccess("https://cluster.example", "token", ssl.create_default_context())
         access.proxy = proxy
-        async with asyncio.timeout(5), connect(access, hasty) as cluster:
+        async with asyncio.timeout(60), connect(access, hasty) as cluster:
             with pytest.raises(ClusterUnreachable, match=r"gave no answer within 0\.2 s"):
                 async with cluster.watch(CONFIG_MAPS, since="1"):
                     pass
@@ -483,13 +503,16 @@ async def test_a_list_never_holds_more_than_a_page() -> None:
 
 
 async def test_no_more_requests_are_under_way_than_allowed() -> None:
-    under_way, most = 0, 0
+    under_way, most, all_there = 0, 0, asyncio.Event()
 
     async def counts(_: web.Request) -> web.StreamResponse:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
-        await asyncio.sleep(0.01)
+        if most == 3:
+            all_there.set()
+        await all_there.wait()
+        await asyncio.sleep(0.01)  # a fourth would come now
         under_way -= 1
         return web.json_response(config_map("a"))
 
@@ -497,6 +520,28 @@ async def test_no_more_requests_are_under_way_than_allowed() -> None:
         for _ in range(20):
             room.create_task(cluster.get(CONFIG_MAPS, "a"))
     assert most == 3
+
+
+async def test_a_request_is_not_starved_by_those_who_ask_again_and_again() -> None:
+    asked: list[str] = []
+
+    async def counts(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path.rpartition("/")[2])
+        return web.json_response(config_map("a"))
+
+    async def greedy(cluster: HttpCluster) -> None:
+        for _ in range(60):
+            await cluster.get(CONFIG_MAPS, "many")
+
+    async with server(counts, ClusterSettings(concurrency=2)) as cluster, asyncio.TaskGroup() as room:
+        for _ in range(4):
+            room.create_task(greedy(cluster))
+        await asyncio.sleep(0)
+        await cluster.get(CONFIG_MAPS, "few")
+        await cluster.get(CONFIG_MAPS, "few")
+    first, second = (at for at, name in enumerate(asked) if name == "few")
+    assert first < 10
+    assert second < 20
 
 
 async def test_fifty_watches_do_not_starve_a_request() -> None:

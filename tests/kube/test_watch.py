@@ -309,7 +309,7 @@ async def test_nothing_is_missed_while_the_server_is_paused_killed_and_its_histo
     async with (
         unruly_proxy("127.0.0.1", plane.port, tls=trusting(plane)) as proxy,
         connect_to(plane, server=proxy.url, settings=IMPATIENT) as followed,
-        connect_to(plane, settings=IMPATIENT) as direct,
+        connect_to(plane) as direct,
         asyncio.TaskGroup() as room,
     ):
         turmoil = Turmoil(plane, proxy, direct, audience)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class Wire:

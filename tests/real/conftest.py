@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ import yaml
 
 from testbed.embedded import Embedded
 
-LIMIT = 60.0
+LIMIT = 100.0  # seconds that one call may take on a busy machine
 PATH = "/usr/local/bin:/usr/bin:/bin"  # where kubectl finds `diff`
 
 
@@ -44,6 +45,30 @@ class Kubectl:
     def read(self, *arguments: str) -> Any:
         """What `kubectl get ARGUMENTS` shows as YAML."""
         return yaml.safe_load(self("get", *arguments, "-o", "yaml"))
+
+    def until_served(self, group: str) -> None:
+        """Return when the Widgets of a group are served, found by discovery and explained.
+
+        The real server learns of a definition in parts: each of them a moment after it is established.
+        """
+        self("wait", f"crd/widgets.{group}", "--for=condition=Established", "--timeout=60s")
+        until(lambda: self._found(group) == f"widgets.{group}\n", f"{group} is discovered")
+        until(lambda: f"apis/{group}/v1" in self("get", "--raw", "/openapi/v3"), f"{group} is explained")
+
+    def until_forgotten(self, group: str) -> None:
+        """Return when discovery no longer tells of the Widgets of a group."""
+        until(lambda: self._found(group) == "", f"{group} is forgotten")
+
+    def _found(self, group: str) -> str:
+        """The kinds of a group that discovery tells of now."""
+        return self("api-resources", f"--api-group={group}", "-o", "name")
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Ask again until it is so."""
+    end = time.monotonic() + LIMIT
+    while not holds():
+        assert time.monotonic() < end, f"it never came that {what}"
 
 
 def run(program: Path, server: Server, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

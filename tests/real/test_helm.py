@@ -170,6 +170,6 @@ def test_a_dry_run_asks_the_server_and_leaves_nothing(
     refused = manager("install", "one", chart, "--dry-run=server", "--skip-crds", code=1)
     assert f'no matches for kind "Widget" in version "{group}/v1"' in refused
     ctl("apply", "-f", f"{chart}/crds")
-    ctl("wait", f"crd/widgets.{group}", "--for=condition=Established", "--timeout=30s")
+    ctl.until_served(group)
     assert "colour: blue" in manager("install", "one", chart, "--dry-run=server")
     assert json.loads(manager("list", "-o", "json")) == []

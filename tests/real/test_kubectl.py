@@ -320,7 +320,7 @@ def test_kubectl_makes_objects_of_its_own(ctl: Kubectl, kind: str) -> None:
 
 def test_waiting_ends_when_the_condition_is_met_or_the_time_is_over(ctl: Kubectl) -> None:
     ctl("create", "-f", "-", stdin=WEB)
-    met = ctl("wait", "deployment/web", "--for=jsonpath={.spec.replicas}=2", "--timeout=30s")
+    met = ctl("wait", "deployment/web", "--for=jsonpath={.spec.replicas}=2", "--timeout=60s")
     assert met == "deployment.apps/web condition met\n"
     late = ctl("wait", "deployment/web", "--for=condition=Nonsense", "--timeout=1s", code=1)
     assert "timed out waiting for the condition on deployments/web" in late
@@ -351,7 +351,7 @@ def test_a_finalizer_keeps_an_object_until_it_is_taken_away(ctl: Kubectl) -> Non
         "-p",
         '[{"op":"remove","path":"/metadata/finalizers"}]',
     )
-    assert ctl("wait", "configmap/colours", "--for=delete", "--timeout=30s") == ""
+    assert ctl("wait", "configmap/colours", "--for=delete", "--timeout=60s") == ""
 
 
 def test_a_selection_is_deleted(ctl: Kubectl) -> None:
@@ -371,7 +371,7 @@ def group(ctl: Kubectl) -> str:
     """A group in which Widgets are served."""
     name = f"{secrets.token_hex(4)}.example.com"
     ctl("apply", "-f", "-", stdin=definition(name))
-    ctl("wait", f"crd/widgets.{name}", "--for=condition=Established", "--timeout=30s")
+    ctl.until_served(name)
     return name
 
 
@@ -383,6 +383,7 @@ def test_objects_of_a_new_kind_are_defaulted_explained_scaled_and_deleted(ctl: K
     ctl("scale", f"widgets.{group}/w", "--replicas=5")
     assert ctl.read(f"widgets.{group}", "w")["spec"]["size"] == 5
     ctl("delete", "crd", f"widgets.{group}")
+    ctl.until_forgotten(group)
     assert "doesn't have a resource type" in ctl("get", f"widgets.{group}", code=1)
 
 

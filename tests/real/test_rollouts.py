@@ -44,7 +44,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 def ctl(server: Server, in_namespace: Callable[[Server], Kubectl]) -> Kubectl:
     """kubectl in a fresh namespace that is ready for pods."""
     own = in_namespace(server)
-    own("wait", "serviceaccount/default", "--for=create", "--timeout=30s")
+    own("wait", "serviceaccount/default", "--for=create", "--timeout=60s")
     return own
 
 
@@ -58,9 +58,12 @@ def test_a_rollout_becomes_ready_and_can_be_undone(ctl: Kubectl) -> None:
         "1",
         "2",
     ]
+    newer = ctl("get", "pods", "-l", "app=web", "-o", "name").split()
     ctl("rollout", "undo", "deployment/web")
     ctl("rollout", "status", "deployment/web", "--timeout=60s")
     ctl("wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
+    # Pods that are going no longer count for a rollout, and are still there for a while.
+    ctl("wait", *newer, "--for=delete", "--timeout=60s")
     images = ctl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.containers[0].image}")
     assert {*images.split()} == {"registry.example/web:1.0"}
 
@@ -102,4 +105,6 @@ def test_helm_waits_for_a_hook_that_is_a_job_and_for_the_release(
     assert ctl("get", "jobs", "-o", "name") == ""
     done = run(helm, server, "uninstall", name, "--wait", "--timeout=60s", *where)
     assert done.returncode == 0, done.stderr
+    # helm waits for what the chart names; what that owned is collected in the background.
+    ctl("wait", "replicasets,pods", "--all", "--for=delete", "--timeout=60s")
     assert ctl("get", "deployments,pods", "-o", "name") == ""

@@ -15,13 +15,14 @@ from tests.sources.conftest import Opening, wanted
 from tests.sources.following import Audience
 from tests.sources.githost import basic_header, git_host
 from tests.sources.upstream import Upstream
-from trimtab.errors import GitUnreachable
+from trimtab.errors import GitUnreachable, TrimtabError
 from trimtab.kube.auth.redaction import Secret
 from trimtab.sources import GitTree
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.repositories.addresses import address_of
 from trimtab.sources.repositories.complaints import CredentialRefused, RevisionMissing
 from trimtab.sources.repositories.credentials import Basic, Credential
+from trimtab.sources.repositories.revisions import GitRequest
 from trimtab.tasks import ManualClock, WorkState
 
 INTERVAL = 180
@@ -38,6 +39,21 @@ def password(text: str) -> Credential:
 
 def never() -> float:
     return 0.0
+
+
+async def test_every_talk_with_a_server_is_told_with_its_outcome(opened: Opening, upstream: Upstream) -> None:
+    told = list[GitRequest]()
+    upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened(told=told.append) as repositories:
+        await repositories.fetch(wanted(f"{host.url}/app.git"))
+        await repositories.fetch(wanted(f"{host.url}/app.git"))
+        with pytest.raises(TrimtabError):
+            await repositories.fetch(wanted(f"{host.url}/none.git"))
+    assert [(each.type, each.failed) for each in told] == [
+        ("ls-remote", False),
+        ("fetch", False),
+        ("ls-remote", True),
+    ]
 
 
 async def test_a_hundred_consumers_cause_one_listing_per_interval(

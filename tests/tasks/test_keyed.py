@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trimtab.errors import ClusterUnreachable, InvalidSpec, Missing
 from trimtab.tasks import (
@@ -76,12 +77,14 @@ class Stage:
     def __init__(self, policy: WorkPolicy = POLICY) -> None:
         self.clock = ManualClock(START)
         self.runs = Runs()
+        self.times: list[tuple[float, float]] = []
         self.workers: KeyedWorkers[str] = KeyedWorkers(
             self.runs,
             clock=self.clock,
             on_failure=self.runs.on_failure,
             policy=policy,
             chance=lambda: 0.5,
+            on_run=lambda waited, worked: self.times.append((waited, worked)),
         )
 
     def offer(self, *names: str, after: float = 0.0) -> None:
@@ -122,6 +125,19 @@ async def test_one_run_per_key_at_a_time_and_one_more_for_all_offers_during_it()
         assert stage.workers.snapshot().work[0].offered_again
         stage.runs.release("a/1")
     assert stage.runs.ended == ["a/1", "a/1"]
+
+
+async def test_of_every_run_is_told_how_long_it_waited_for_its_turn_and_how_long_it_took() -> None:
+    stage = Stage(replace(POLICY, concurrency=1))
+    stage.runs.hold("a/1", "b/1")
+    async with stage.at_work():
+        stage.offer("a/1", "b/1")
+        stage.offer("c/1", after=1.0)
+        await stage.clock.advance(3)
+        stage.runs.release("a/1")
+        await stage.clock.advance(2)
+        stage.runs.release("b/1")
+    assert stage.times == [(0.0, 3.0), (3.0, 2.0), (4.0, 0.0)]
 
 
 async def test_no_more_runs_at_once_than_allowed() -> None:

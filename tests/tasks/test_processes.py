@@ -125,6 +125,37 @@ async def test_a_worker_is_another_process_and_stays_for_the_next_job(pool: Work
     assert (report.pid, report.job) == (first, "")
 
 
+async def test_a_worker_that_was_hired_beforehand_gets_the_first_job(pool: WorkerProcesses) -> None:
+    await pool.hire()
+    await pool.hire()
+    (hired,) = pool.snapshot().workers
+    assert int(await pool.run(jobs.pid, b"", deadline=A_MINUTE)) == hired.pid
+
+
+async def test_a_worker_imports_where_its_jobs_come_from_before_it_is_ready() -> None:
+    async with WorkerProcesses(PoolPolicy(size=1, module="tests.tasks.no_such_module")) as pool:
+        await pool.hire()
+        with pytest.raises(WorkerCrashed) as caught:
+            await pool.run(jobs.shout, b"", deadline=A_MINUTE)
+    assert "No module named 'tests.tasks.no_such_module'" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("turns", range(0, 12, 3))
+async def test_closing_while_a_worker_is_hired_leaves_none_behind(turns: int) -> None:
+    pool = WorkerProcesses(PoolPolicy(size=1))
+
+    async def hire() -> None:
+        with suppress(Unavailable):  # it had not begun
+            await pool.hire()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(hire())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await pool.close()
+    assert pool.snapshot().workers == ()
+
+
 async def test_forty_megabytes_go_both_ways_without_keeping_the_event_loop_for_fifty_milliseconds(
     pool: WorkerProcesses,
 ) -> None:

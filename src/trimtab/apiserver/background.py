@@ -8,12 +8,13 @@ down.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import select
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from trimtab.apiserver.kubeconfigs import merged, without
 from trimtab.errors import InvalidSpec, Missing, Unavailable
 from trimtab.resources.yaml import dump, load
 
-STATE, LOG, KUBECONFIG = "state.json", "log.txt", "kubeconfig"
+STATE, LOG, KUBECONFIG, LOCK = "state.json", "log.txt", "kubeconfig", "lock"
 START_LIMIT = 30.0  # seconds; it takes less than one on an idle machine
 STOP_LIMIT = 10.0
 CONTEXT = "trimtab"
@@ -44,9 +45,15 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 async def run(
-    folder: Path, config: Path, *, port: int = 0, ready: int | None = None, brisk: bool = False
+    folder: Path,
+    config: Path,
+    *,
+    port: int = 0,
+    ready: int | None = None,
+    leash: int | None = None,
+    brisk: bool = False,
 ) -> None:
-    """Serve a fresh cluster until somebody asks this process to end."""
+    """Serve a fresh cluster until somebody asks this process to end, or until its leash is let go."""
     # Only the process that serves pays for these imports.
     from trimtab.apiserver.behaviours import behaviours_of
     from trimtab.apiserver.behaviours.timing import BRISK, Timing
@@ -58,6 +65,8 @@ async def run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    if leash is not None:
+        loop.add_reader(leash, stopped.set)
     timing = BRISK if brisk else Timing()
     behaviours = behaviours_of(cluster, clock=cluster.api.clock, timing=timing)
     async with serve(cluster.api, port=port) as server, behaviours:
@@ -70,10 +79,10 @@ async def run(
             since=cluster.api.clock.now().isoformat(timespec="seconds"),
         )
         _write(folder / STATE, msgspec.json.encode(state))
-        if ready is not None:
-            os.write(ready, b"ready\n")
-            os.close(ready)
         try:
+            if ready is not None:
+                os.write(ready, b"ready\n")  # fails if whoever started this has been killed
+                os.close(ready)
             await stopped.wait()
         finally:
             _forget(folder, state)
@@ -124,13 +133,51 @@ def running(folder: Path) -> State | None:
 
 
 def start(
-    folder: Path, config: Path, *, port: int = 0, environment: Mapping[str, str], brisk: bool = False
+    folder: Path,
+    config: Path,
+    *,
+    port: int = 0,
+    environment: Mapping[str, str],
+    leash: int | None = None,
+    brisk: bool = False,
 ) -> State:
-    """Start a cluster in the background, returning when it answers; `brisk` pods take less than a second."""
+    """Start a cluster in the background, returning when it answers; if one has been started meanwhile, that.
+
+    `leash` is the reading end of a pipe: the cluster ends when nobody holds the other end any more. `brisk`
+    pods take less than a second.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder) as lock:
+        if (already := running(folder)) is not None:
+            return already
+        options = [f"--port={port}", *["--brisk"] * brisk]
+        options += [] if leash is None else [f"--leash={leash}"]
+        kept = [lock] if leash is None else [lock, leash]
+        return _started(folder, config, options, kept, environment)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[int]:
+    """Start while nobody else does.
+
+    The process that is started keeps the lock, too, until it is given back here. If we are killed it stays
+    with that process, which ends as soon as it finds nobody to tell that it is ready.
+    """
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        os.close(lock)
+
+
+def _started(
+    folder: Path, config: Path, options: list[str], kept: list[int], environment: Mapping[str, str]
+) -> State:
     told, tell = os.pipe()
     with os.fdopen(told, "rb") as answer:
-        pid = _spawned(folder, config, port, tell, environment, brisk=brisk)
+        pid = _spawned(folder, config, [*options, f"--ready={tell}"], [*kept, tell], environment)
         os.close(tell)
         readable, _, _ = select.select([answer], [], [], START_LIMIT)
         word = answer.readline() if readable else b""
@@ -143,13 +190,13 @@ def start(
 
 
 def _spawned(
-    folder: Path, config: Path, port: int, tell: int, environment: Mapping[str, str], *, brisk: bool
+    folder: Path, config: Path, options: list[str], kept: list[int], environment: Mapping[str, str]
 ) -> int:
     """A process of its own session, which nobody waits for: it must not end with a terminal."""
-    os.set_inheritable(tell, True)
+    for each in kept:
+        os.set_inheritable(each, True)
     command = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(folder)]
-    command += ["--kubeconfig", str(config), "--port", str(port), "--ready", str(tell)]
-    command += ["--brisk"] if brisk else []
+    command += ["--kubeconfig", str(config), *options]
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

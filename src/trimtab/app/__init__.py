@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from trimtab.doors import opened_when_asked
 
 if TYPE_CHECKING:
-    from trimtab.app.apps import Apps, Work, open_apps
+    from trimtab.app.apps import Apps, Work
+    from trimtab.app.opening import open_apps
     from trimtab.app.sources import open_manifests
 else:
     __getattr__ = opened_when_asked(
-        __name__, {"apps": ("Apps", "Work", "open_apps"), "sources": ("open_manifests",)}
+        __name__,
+        {"apps": ("Apps", "Work"), "opening": ("open_apps",), "sources": ("open_manifests",)},
     )
 
 __all__ = ["Apps", "Work", "open_apps", "open_manifests"]

@@ -11,17 +11,17 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from trimtab.app.capabilities import capabilities_of
+from trimtab.app.ahead import Ahead
 from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
 from trimtab.app.holds import held
-from trimtab.app.installation import Installation, find_installation, record_installation
+from trimtab.app.installation import Installation, record_installation
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, is_kept, shard_named
-from trimtab.app.sources import HERE, open_manifests
+from trimtab.app.sources import HERE
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
@@ -32,7 +32,7 @@ from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import ManifestGenerator, OperationUnderWay, Pin, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
-from trimtab.kube import Access, Cluster, Lease, connect
+from trimtab.kube import Cluster, Lease
 from trimtab.kube.cluster import Deletion
 from trimtab.kube.leases import LEASES
 from trimtab.resources.secrets import StandIns
@@ -42,19 +42,6 @@ from trimtab.tasks import SystemClock, plain_group
 #: most commands are over before so long after the cluster was read, and never need most of its changes
 _REST: Final = timedelta(seconds=5)
 _T = TypeVar("_T")
-
-
-@asynccontextmanager
-async def open_apps(access: Access, settings: Settings, *, path: str, who: str) -> AsyncIterator[Apps]:
-    """Open the apps of a cluster.
-
-    `path` is where outside programs are looked for first; `who` names this process to others who wait for it.
-    """
-    async with connect(access, settings.cluster) as cluster:
-        installation = await find_installation(cluster, settings.apps.namespace)
-        capabilities = await capabilities_of(cluster)
-        async with open_manifests(settings, path=path, capabilities=capabilities) as manifests:
-            yield Apps(cluster, settings, manifests, installation, who, get_ready=manifests.get_ready)
 
 
 def _unsaid(_error: TrimtabError) -> None:
@@ -71,12 +58,8 @@ class Apps:
         manifests: ManifestGenerator,
         installation: Installation,
         who: str,
-        *,
-        get_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`get_ready` is done while a cluster is read, so that manifests are there sooner."""
         self.cluster = cluster
-        self._get_ready = get_ready
         self.installation = installation
         self._who = who
         #: who works, without the process: what records remember
@@ -113,14 +96,19 @@ class Apps:
             await until_recorded(self.records(only=name), name, event, seconds)
 
     @asynccontextmanager
-    async def work_on(self, unit: SyncUnit) -> AsyncIterator[Work]:
-        """Have an engine that knows this app alone, and does nothing before it is asked."""
+    async def work_on(self, unit: SyncUnit, *, renders: bool = False) -> AsyncIterator[Work]:
+        """Have an engine that knows this app alone, and does nothing before it is asked.
+
+        Whoever is about to look at the app as its source wants it says so with `renders`: that is made while
+        the cluster is read.
+        """
+        manifests = Ahead(self.manifests, unit)
         # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
         draft = DraftStore(replace(unit, operation=None))
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             GivenClusters({HERE: self.cluster}),
-            self.manifests,
+            manifests,
             draft,
             cache=self._settings.cache,
             archive=self.archive(),
@@ -140,19 +128,15 @@ class Apps:
 
         engine.events.subscribe(hear)
         async with plain_group() as group:
-            running = group.create_task(engine.run(1, 1))
-            readying = group.create_task(self._got_ready())
+            running = [group.create_task(engine.run(1, 1))]
+            if renders and unit.pinned is None and unit.operation is None:
+                running.append(group.create_task(manifests.begin()))
             try:
                 await ready
                 yield Work(self, engine, draft, unit)
             finally:
-                readying.cancel()
-                running.cancel()
-
-    async def _got_ready(self) -> None:
-        if self._get_ready is not None:
-            with suppress(TrimtabError):  # whoever needs it meets the same trouble, and says so
-                await self._get_ready()
+                for each in running:
+                    each.cancel()
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
@@ -414,6 +398,10 @@ class Work:
         state = await self._done(self._go_on, by_runner, held)
         self._draft.redraft(self._asked)
         return state
+
+    def take_over(self) -> None:
+        """Have what a process carried out, and did not live to look after, be ours to look after."""
+        self._was_synced = True
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
         """Whether what was just finished is all that is asked for now."""

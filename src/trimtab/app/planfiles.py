@@ -129,7 +129,7 @@ def read(content: bytes, *, name: str, installation: str, keys: Keyring) -> list
     try:
         file = msgspec.json.decode(content, type=_File)
         sealed = base64.b64decode(file.sealed, validate=True)
-    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(name) from error
     if file.kind != _KIND:
         raise _unreadable(name)

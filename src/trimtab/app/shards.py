@@ -21,6 +21,7 @@ from trimtab.resources.digests import digest
 
 _APP = "trimtab-app-"
 _NAME = re.compile(r"trimtab-shard-(?P<number>\d{1,9})-of-(?P<count>\d{1,9})")
+_SEAT = re.compile(r"trimtab-seat-\d{1,9}-of-(?P<count>\d{1,9})")
 
 
 class Shard(Struct, frozen=True, order=True):
@@ -53,6 +54,20 @@ def shard_named(lease: str) -> Shard | None:
     if found is None or int(found["number"]) >= int(found["count"]):
         return None
     return Shard(int(found["number"]), int(found["count"]))
+
+
+def seats(count: int) -> tuple[str, ...]:
+    """The leases by which runners with room for more are seen, when there are so many shards.
+
+    There are as many as shards: further runners could be given none anyway.
+    """
+    return tuple(f"trimtab-seat-{number}-of-{count}" for number in range(count))
+
+
+def seat_named(lease: str) -> int | None:
+    """For how many shards a lease is a seat; None for any other lease."""
+    found = _SEAT.fullmatch(lease)
+    return None if found is None else int(found["count"])
 
 
 def spread(unit_id: str) -> int:

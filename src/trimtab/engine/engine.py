@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
@@ -28,12 +29,14 @@ from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
+from trimtab.engine.control.leaving import Leaving
 from trimtab.engine.control.ledger import Ledger
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.operating import Operator
 from trimtab.engine.control.policy import Refresh, check_hold
-from trimtab.engine.control.reconciling import Reconciler, Wiring
-from trimtab.engine.control.rooms import Room, Rooms, RoomState, RoomView, watch_clusters
+from trimtab.engine.control.reconciling import Reconciler, Wiring, fail
+from trimtab.engine.control.rooms import Room, Rooms, RoomView, watch_clusters
+from trimtab.engine.control.scraping import LOOKS, OPERATIONS, EngineReadings
 from trimtab.engine.control.syncing import BeforeSync, Syncer
 from trimtab.engine.events import (
     ClusterDropped,
@@ -51,7 +54,7 @@ from trimtab.engine.events import (
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.operations import Operation, OperationState
-from trimtab.engine.readings import ClusterFigures, QueueFigures, UnitLabels, labels_by_tenant
+from trimtab.engine.readings import UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause
 from trimtab.engine.sync.apply import WriteSettings
@@ -76,7 +79,7 @@ from trimtab.engine.units import (
     UnitNews,
     Unreadable,
 )
-from trimtab.errors import TrimtabError, UserError
+from trimtab.errors import TrimtabError, Unavailable, UserError
 from trimtab.kube.cluster import Cluster
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.secrets import StandIns
@@ -90,7 +93,6 @@ from trimtab.tasks import (
     WorkerProcesses,
     WorkPolicy,
     WorkSnapshot,
-    WorkState,
     plain_group,
 )
 
@@ -101,9 +103,6 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 #: turns are what keeps tenants apart; how fast one may go is limited by its share of them
 _UNLIMITED: Final = Rate(per_second=100_000, burst=100_000)
-_WAITING: Final = (WorkState.QUEUED, WorkState.CROWDED, WorkState.LIMITED)
-_QUEUES: Final = ("app_reconciliation_queue", "app_operation_processing_queue")
-_HELD: Final = (WorkState.BACKING_OFF, WorkState.QUARANTINED)
 
 
 class NothingUnderWay(UserError):
@@ -147,10 +146,11 @@ class Engine:
         `key` hides what is secret in digests and differences: with the same one, plans are called the same
         by the next process. Without one it is made up. With an `archive` one can go back to an entry of
         history while the source is out of reach. An engine for a moment lets its caches `rest`: for so long,
-        changes are heard of kinds alone that its units have objects of. Unless `automatic`, nothing begins
-        that was not asked for, whatever units say.
+        changes are heard of kinds alone that its units have objects of, and manifests are kept of those
+        objects alone. Unless `automatic`, nothing begins that was not asked for, whatever units say, and a
+        unit is looked at only when somebody asks or something of it has changed.
         """
-        self._rest = rest
+        self._rest, self._automatic = rest, automatic
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
@@ -170,10 +170,14 @@ class Engine:
         self._initialized: list[Callable[[str], None]] = []
         self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
         self._counting: list[Callable[[SyncUnit], None]] = []
+        self._timing: list[Callable[[str, float, float], None]] = []
+        self._changes: Counter[tuple[str, str, str]] = Counter()
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
-        self._build(manifests, automatic=automatic)
+        self._ended: Unavailable | None = None
+        self._is_automatic = automatic
+        self._build(manifests)
 
-    def _build(self, manifests: ManifestGenerator, *, automatic: bool) -> None:
+    def _build(self, manifests: ManifestGenerator) -> None:
         settings, clock = self._settings, self._clock
         self._rooms = Rooms(
             self._credentials,
@@ -182,22 +186,24 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
+        writing = WriteSettings(concurrency=settings.writes_at_once)
         looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,
             stand_ins=self._stand_ins,
-            settings=WriteSettings(concurrency=settings.writes_at_once),
+            settings=writing,
             timeout=settings.sync_timeout,
             clock=clock,
         )
         wiring = Wiring(
-            start=self._start if automatic else None,
+            start=self._start if self._is_automatic else None,
             again=self._look_later,
             supersede=self._supersede,
         )
         self._reconciler = Reconciler(
             self._ledger, self._rooms, looker, self.events, wiring, settings=settings, clock=clock
         )
+        self._leaving = Leaving(self._store, self._rooms, self.events, clock=clock, manager=writing.manager)
         self._operator = Operator(
             self._ledger,
             self._rooms,
@@ -220,10 +226,20 @@ class Engine:
         if self._pools is not None:
             raise RuntimeError("an engine runs once: recovery is a new one's normal start")
         self._pools = (
-            self._pool(self._reconciler.run, status_processors),
-            self._pool(self._operator.run, operation_processors),
+            self._pool(LOOKS, self._reconciler.run, status_processors),
+            self._pool(OPERATIONS, self._operator.run, operation_processors),
         )
-        looks, operations = self._pools
+        try:
+            await self._work(*self._pools)
+        finally:
+            self._ended = Unavailable(
+                "the engine", "it has ended", "Make a new one: it goes on from the store"
+            )
+            self._reconciler.end(self._ended)
+            for unit_id in list(self._ends):
+                fail(self._ends.pop(unit_id), self._ended)
+
+    async def _work(self, looks: KeyedWorkers[str], operations: KeyedWorkers[str]) -> None:
         # Clusters are left last: operations that end wait for the answers to their writes.
         async with (
             WorkerProcesses(PoolPolicy(size=1)) as workers,
@@ -233,19 +249,28 @@ class Engine:
             self._jq = JqPaths(workers)
             self._rooms.begin(rooms)
             self._operator.begin(group)
+            self._leaving.begin(group)
             group.create_task(looks.work())
             group.create_task(operations.work())
             group.create_task(watch_clusters(self._credentials, self._hear_cluster))
             group.create_task(self._store.follow(self._hear))
 
-    def _pool(self, run: Callable[[str, str], Awaitable[object]], processors: int) -> KeyedWorkers[str]:
+    def _pool(
+        self, name: str, run: Callable[[str, str], Awaitable[object]], processors: int
+    ) -> KeyedWorkers[str]:
         policy = WorkPolicy(
             concurrency=processors,
             per_tenant=max(1, processors * 3 // 4),
             rate=_UNLIMITED,
             rhythm=self._settings.refresh_every or WorkPolicy().rhythm,
         )
-        return KeyedWorkers(run, clock=self._clock, on_failure=self._run_failed, policy=policy)
+        return KeyedWorkers(
+            run,
+            clock=self._clock,
+            on_failure=self._run_failed,
+            policy=policy,
+            on_run=lambda waited, worked: _tell_all(self._timing, name, waited, worked),
+        )
 
     async def known(self) -> None:
         """Return when every unit of the store is known."""
@@ -349,6 +374,7 @@ class Engine:
             if state is None:
                 raise NothingUnderWay(f"unit {unit_id}", "it has never been synced", "Start a sync")
             return state
+        self._check_ended()
         waiter: asyncio.Future[OperationState] = asyncio.get_running_loop().create_future()
         self._ends.setdefault(unit_id, []).append(waiter)
         return await waiter
@@ -420,9 +446,14 @@ class Engine:
     async def refresh(self, unit_id: str, level: Refresh = Refresh.USUAL) -> SyncUnit:
         """Look at a unit now, and answer how it stands."""
         self.unit(unit_id)
+        self._check_ended()
         waiter = self._reconciler.waiting(unit_id)
         self.request_refresh(unit_id, level)
         return await waiter
+
+    def _check_ended(self) -> None:
+        if self._ended is not None:
+            raise self._ended
 
     def in_hand(self) -> tuple[WorkSnapshot[str], WorkSnapshot[str]]:
         """What the two pools have in hand: which units wait, for what, since when and until when."""
@@ -435,11 +466,12 @@ class Engine:
         """Prometheus metrics of this engine, kept from now on; `registry` is what a scrape reads."""
         from trimtab.engine.metrics import Metrics  # a library that only scrapes need
 
-        readings = _Readings(self._ledger, self._rooms, lambda: self._pools or ())
+        readings = EngineReadings(self._ledger, self._rooms, lambda: self._pools or (), self._changes)
         made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:
             made.know(unit)
         self._counting.append(made.know)
+        self._timing.append(made.time)
         self.events.subscribe(made.tell)
         return made
 
@@ -491,24 +523,28 @@ class Engine:
         unit = self._ledger.forget(unit_id)
         if unit is None:
             return
-        self._operator.abandon(unit_id)
-        self._reconciler.forget(unit_id)
+        gone = UnitMissing(f"unit {unit_id}", "it was deleted meanwhile")
+        self._reconciler.forget(unit_id, gone)
         self._by_mark.pop(self._mark(unit_id), None)
         self._leave_cluster(unit)
-        for waiter in self._ends.pop(unit_id, []):
-            waiter.cancel()
+        fail(self._ends.pop(unit_id, []), gone)
         self._publish(UnitForgotten(at=self._clock.now(), unit=unit_id))
 
     def _leave_cluster(self, unit: SyncUnit) -> None:
         """A unit no longer lives in a cluster, which is closed after its last one."""
-        name = unit.destination.cluster
-        room = self._rooms.get(name)
-        if room is None:
-            return
-        if room.desk is not None:
+        room = self._rooms.get(unit.destination.cluster)
+        if room is not None and room.desk is not None:
             room.desk.comparer.forget(unit.id)
-        if not any(each.destination.cluster == name for each in self._ledger if each.id != unit.id):
-            self._rooms.close(name)
+        working = self._operator.abandon(unit.id)
+        is_moved = unit.id in self._ledger
+        self._leaving.leave(
+            unit, working, partial(self._close_unused, unit.destination.cluster), is_moved=is_moved
+        )
+
+    def _close_unused(self, name: str) -> None:
+        """No longer use a cluster in which no unit lives."""
+        is_used = any(each.destination.cluster == name for each in self._ledger)
+        if not (is_used or self._leaving.is_at(name)) and self._rooms.close(name) is not None:
             self._publish(ClusterDropped(at=self._clock.now(), cluster=name, reason="no unit lives there"))
 
     def _mark(self, unit_id: str) -> Mark:
@@ -588,6 +624,7 @@ class Engine:
             jq=self._jq,
             clock=self._clock,
             rest=self._rest,
+            keeps=(lambda mark: mark in self._by_mark) if self._rest else None,
         )
         desk.cache.subscribe(partial(self._hear_change, entry.name))
         return desk
@@ -597,6 +634,8 @@ class Engine:
         self._publish(ClusterReady(at=self._clock.now(), cluster=room.name, objects=objects))
         _tell_all(self._initialized, room.name)
         self._look_at_cluster(room.name)
+        if self._is_automatic:
+            self._leaving.sweep(room, after=self._known, known=self._ledger.__contains__)
 
     def _cluster_lost(self, room: Room, error: TrimtabError, wait: float) -> None:
         self._publish(ClusterLost(at=self._clock.now(), cluster=room.name, reason=str(error), retry_in=wait))
@@ -605,7 +644,8 @@ class Engine:
     def _look_at_cluster(self, name: str) -> None:
         for unit in self._ledger:
             if unit.destination.cluster == name:
-                self.request_refresh(unit.id)
+                if self._automatic or self._reconciler.is_awaited(unit.id):
+                    self.request_refresh(unit.id)
                 if unit.operation is not None:
                     room = self._rooms.get(name)
                     self._operator.renew(unit.id, room.open_desk() if room is not None else None)
@@ -624,6 +664,7 @@ class Engine:
                 assert_never(news)
 
     def _hear_change(self, cluster: str, change: Change) -> None:
+        self._changes[cluster, change.key.group, change.key.kind] += 1
         if change.after is not None:
             if self._updated:
                 _tell_all(self._updated, cluster, change.after)
@@ -643,48 +684,6 @@ class Engine:
         settings = self._settings
         delay = settings.settle if unit.operation is None else settings.settle_while_syncing
         self._look_later(unit.id, delay.total_seconds())
-
-
-class _Readings:
-    """What a scrape reads of an engine."""
-
-    def __init__(
-        self, ledger: Ledger, rooms: Rooms, pools: Callable[[], tuple[KeyedWorkers[str], ...]]
-    ) -> None:
-        self._ledger, self._rooms, self._pools = ledger, rooms, pools
-
-    def units(self) -> Iterable[SyncUnit]:
-        """Every unit."""
-        return sorted(self._ledger, key=lambda unit: unit.id)
-
-    def clusters(self) -> Iterable[ClusterFigures]:
-        """Every cluster in use."""
-        return [_figures(room) for room in self._rooms.all()]
-
-    def queues(self) -> Iterable[QueueFigures]:
-        """The pools of processors, once there are any."""
-        return [_queue(name, pool.snapshot()) for name, pool in zip(_QUEUES, self._pools(), strict=False)]
-
-
-def _queue(name: str, found: WorkSnapshot[str]) -> QueueFigures:
-    return QueueFigures(
-        name=name,
-        waiting=len(found.in_state(*_WAITING)) + found.left_out,
-        running=len(found.in_state(WorkState.RUNNING)),
-        held=len(found.in_state(*_HELD)),
-    )
-
-
-def _figures(room: Room) -> ClusterFigures:
-    facts = room.desk.cache.facts() if room.desk is not None else None
-    return ClusterFigures(
-        name=room.name,
-        version=facts.version if facts else "",
-        connected=room.state is RoomState.READY,
-        objects=facts.objects if facts else 0,
-        kinds=facts.kinds if facts else 0,
-        age=facts.age.total_seconds() if facts and facts.age is not None else -1,
-    )
 
 
 def _wanted(unit: SyncUnit) -> tuple[object, ...]:

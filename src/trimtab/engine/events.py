@@ -193,13 +193,28 @@ class UnitUnreadable(Struct, frozen=True, kw_only=True, tag_field="event", tag="
 
 
 class UnitForgotten(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitForgotten"):
-    """A unit was deleted; its objects stay."""
+    """A unit is kept no longer; what there is of its objects stays."""
 
     at: datetime
     unit: str
 
     def __str__(self) -> str:
-        return "the unit was deleted; its objects stay"
+        return "the unit is kept no longer; what there is of its objects stays"
+
+
+class HooksReleased(Struct, frozen=True, kw_only=True, tag_field="event", tag="HooksReleased"):
+    """A unit went while hooks of it were held for their outcome; they are held no longer, and run on."""
+
+    at: datetime
+    unit: str
+    cluster: str
+    hooks: tuple[str, ...]
+    #: what could not be let go of, and why
+    problems: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        told = [f"{', '.join(self.hooks)} let go of"] if self.hooks else []
+        return "; ".join([*told, *self.problems])
 
 
 class UnitQuarantined(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitQuarantined"):
@@ -272,6 +287,7 @@ UnitEvent: TypeAlias = (
     | OperationEnded
     | UnitUnreadable
     | UnitForgotten
+    | HooksReleased
     | UnitQuarantined
 )
 Event: TypeAlias = UnitEvent | ClusterReady | ClusterLost | ClusterDropped | SettingsChanged
@@ -301,6 +317,8 @@ def severity_of(event: Event) -> Severity:
             return Severity.WARNING
         case StepDone(status=status):
             return Severity.WARNING if status is StepStatus.SYNC_FAILED else Severity.NORMAL
+        case HooksReleased(problems=problems):
+            return Severity.WARNING if problems else Severity.NORMAL
         case OperationEnded(phase=phase):
             return Severity.NORMAL if phase is OperationPhase.SUCCEEDED else Severity.WARNING
         case _:

@@ -66,6 +66,9 @@ class Tracking(Protocol):
     def mark_for(self, unit: str) -> Mark:
         """The mark of one of our own units."""
 
+    def unit_named(self, claim: Mark) -> str:
+        """The unit of ours that a mark names; empty if it is not ours alone to read."""
+
     def marked(self, manifest: Manifest, unit: str, *, namespace: str = "") -> Manifest:
         """The manifest with our mark; the one given stays as it is.
 

@@ -39,6 +39,15 @@ class QueueFigures(Struct, frozen=True, kw_only=True):
     held: int
 
 
+class ChangeCount(Struct, frozen=True, kw_only=True):
+    """How many changes of one kind were heard of one cluster."""
+
+    cluster: str
+    group: str
+    kind: str
+    count: int
+
+
 class Readings(Protocol):
     """What is read when somebody scrapes."""
 
@@ -50,6 +59,28 @@ class Readings(Protocol):
 
     def queues(self) -> Iterable[QueueFigures]:
         """The pools of processors."""
+
+    def changes(self) -> Iterable[ChangeCount]:
+        """How often clusters told of a change, by kind."""
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """What was read at one moment, whatever happens later: fit to be handed to a thread."""
+
+    units: tuple[SyncUnit, ...]
+    clusters: tuple[ClusterFigures, ...]
+    queues: tuple[QueueFigures, ...]
+    changes: tuple[ChangeCount, ...]
+
+
+def taken(readings: Readings) -> Taken:
+    """Read everything now."""
+    return Taken(
+        units=tuple(readings.units()),
+        clusters=tuple(readings.clusters()),
+        queues=tuple(readings.queues()),
+        changes=tuple(readings.changes()),
+    )
 
 
 def labels_by_tenant(unit: SyncUnit) -> UnitLabels:

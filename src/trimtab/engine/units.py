@@ -209,6 +209,13 @@ def _told(by: str, since: datetime | None, reason: str) -> str:
     return f"{f' by {by}' if by else ''}{when}{f': {reason}' if reason else ''}"
 
 
+class OnRemoval(enum.Enum):
+    """What becomes of a unit's objects when whoever declared it no longer does."""
+
+    KEEP = "keep"
+    DELETE = "delete"
+
+
 class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One synced thing: what is wanted of it, how it stands, and what was asked of it last."""
 
@@ -221,6 +228,8 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     tenant: str = ""
     #: where somebody keeps the file that says all this; empty for what was asked for by a command
     declared_in: str = ""
+    #: what becomes of its objects when that file goes
+    on_removal: OnRemoval = OnRemoval.KEEP
     status: UnitStatus = UnitStatus()
     operation: Operation | None = None
     #: nothing begins to happen until somebody resumes it
@@ -275,7 +284,7 @@ class SyncUnitStore(Protocol):
         """Every unit that can be read, in the order of their ids."""
 
     async def get(self, unit_id: str) -> SyncUnit:
-        """One unit; `UnitMissing` if there is none."""
+        """One unit; `UnitMissing` if there is none, whether or not `follow` would tell of it."""
 
     async def create(self, unit: SyncUnit) -> SyncUnit:
         """Add a unit; `UnitExists` if its id is taken."""

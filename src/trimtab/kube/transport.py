@@ -1,7 +1,8 @@
 """One exchange with an API server: deadlines, bounded concurrency, retries, credentials, errors.
 
-Requests share a bounded pool of connections; watches open their own, so however many there are they cannot
-starve requests. Nothing here knows verbs or kinds beyond the words it puts into messages.
+Requests take turns, so many at a time, in the order in which they come; watches open connections of their
+own, so however many there are they cannot starve requests. Nothing here knows verbs or kinds beyond the words
+it puts into messages.
 """
 
 from __future__ import annotations
@@ -49,18 +50,36 @@ class Answer(Struct, frozen=True, kw_only=True):
     date: str = ""
 
 
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request that was sent, whatever came of it."""
+
+    #: as HTTP calls it; WATCH for a watch, which is answered when it begins
+    method: str
+    #: what the server answered; "error" if it did not
+    code: str
+    #: until the answer began
+    seconds: float
+
+
 @asynccontextmanager
-async def connections(access: Access, settings: ClusterSettings, clock: Clock) -> AsyncIterator[Transport]:
-    """Keep connections to one API server open for the length of the block."""
+async def connections(
+    access: Access,
+    settings: ClusterSettings,
+    clock: Clock,
+    told: Callable[[Exchange], None] | None = None,
+) -> AsyncIterator[Transport]:
+    """Keep connections to one API server open for the length of the block; `told` hears of each request."""
     async with (
-        _session(settings, limit=settings.concurrency) as requests,
-        _session(settings, limit=0) as watches,
+        _session(settings) as requests,
+        _session(settings) as watches,
     ):
-        yield Transport(access, settings, clock, requests=requests, watches=watches)
+        yield Transport(access, settings, clock, requests=requests, watches=watches, told=told)
 
 
-def _session(settings: ClusterSettings, *, limit: int) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(limit=limit, socket_factory=_watched_socket)
+def _session(settings: ClusterSettings) -> aiohttp.ClientSession:
+    # How many connections there are follows from the turns. A connector with a limit of its own gives a free
+    # one to whoever comes by before those who wait for it: a lease would never be renewed beside many writes.
+    connector = aiohttp.TCPConnector(limit=0, socket_factory=_watched_socket)
     return aiohttp.ClientSession(
         connector=connector,
         timeout=aiohttp.ClientTimeout(
@@ -119,12 +138,15 @@ class Transport:
         *,
         requests: aiohttp.ClientSession,
         watches: aiohttp.ClientSession,
+        told: Callable[[Exchange], None] | None = None,
     ) -> None:
+        self._told = told
         self._access = access
         self._settings = settings
         self._clock = clock
         self._requests = requests
         self._watches = watches
+        self._turns = asyncio.Semaphore(settings.concurrency)
 
     @property
     def server(self) -> str:
@@ -168,7 +190,7 @@ class Transport:
             await self._clock.sleep(wait)
 
     async def _attempt(self, request: Call) -> Answer:
-        async with await self._opened(self._requests, request) as response:
+        async with self._turns, await self._opened(self._requests, request) as response:
             body = await self._whole(request, response, self._settings.answer_limit)
             warned = warnings_in(response.headers.getall("Warning", []))
             return Answer(
@@ -209,7 +231,14 @@ class Transport:
         silence: float | None,
     ) -> aiohttp.ClientResponse:
         """The response to the request with these headers, if it is a success."""
-        response = await self._sent(session, request, headers, silence)
+        started, code = self._clock.monotonic(), "error"
+        try:
+            response = await self._sent(session, request, headers, silence)
+            code = str(response.status)
+        finally:
+            if self._told is not None:
+                method = "WATCH" if session is self._watches else request.method
+                self._told(Exchange(method=method, code=code, seconds=self._clock.monotonic() - started))
         if response.status < 300:
             return response
         async with response:

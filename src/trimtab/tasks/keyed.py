@@ -73,13 +73,18 @@ class KeyedWorkers(Generic[K]):
         on_failure: Callable[[str, K, Exception], None],
         policy: WorkPolicy,
         chance: Chance = draw,
+        on_run: Callable[[float, float], None] | None = None,
     ) -> None:
-        """Take what runs a key, and who is told of each failed run (for the log: the error may be a bug)."""
+        """Take what runs a key, and who is told of each failed run (for the log: the error may be a bug).
+
+        `on_run` is told of every run that ended: the seconds that it waited for its turn, and those it took.
+        """
         self._run_key = run
         self._clock = clock
         self._on_failure = on_failure
         self._policy = policy
         self._chance = chance
+        self._on_run = on_run
         self._schedule: Schedule[K] = Schedule(policy)
         self._changed = asyncio.Event()
         self._mode = _Mode.OPEN
@@ -196,6 +201,8 @@ class KeyedWorkers(Generic[K]):
 
     def _finish(self, tenant: str, key: K, error: Exception | None) -> None:
         self._runs.remove((tenant, key))
+        if self._on_run is not None:
+            self._on_run(*self._schedule.times(tenant, key, self._clock.monotonic()))
         failures = self._schedule.failures(tenant, key)
         outcome = outcome_of(error, failures=failures, policy=self._policy, chance=self._chance())
         self._schedule.finish(tenant, key, outcome, now=self._clock.monotonic())

@@ -46,8 +46,8 @@ Function: TypeAlias = Callable[[bytes], bytes]
 
 # The worker gets the owner's import path, so it finds what the owner finds, however the owner was started.
 _BOOT: Final = (
-    "import sys; sys.path[:] = sys.argv[6:]; "
-    "from trimtab.tasks.worker import main; main(*map(int, sys.argv[1:6]))"
+    "import sys; sys.path[:] = sys.argv[7:]; "
+    "from trimtab.tasks.worker import main; main(*map(int, sys.argv[1:6]), sys.argv[6])"
 )
 
 
@@ -84,6 +84,8 @@ class PoolPolicy(Struct, frozen=True, kw_only=True):
     largest_result: int = 256 * 1024 * 1024
     #: the whole environment of the workers: ours may hold secrets
     environment: Mapping[str, str] = {}
+    #: the module that jobs come from, which a worker imports before it says that it is ready
+    module: str = ""
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.jobs_per_worker < 1:
@@ -154,6 +156,17 @@ class WorkerProcesses:
             raise error_of(answer, name)
         return answer
 
+    async def hire(self) -> None:
+        """Have a worker process start now, rather than when the first job comes; nobody waits for it here."""
+        slot = await self._free_slot("a worker process")
+        try:
+            if slot.worker is None:
+                slot.worker = await _hire(self._policy)
+            if self._closed:  # while the worker started
+                self._dismiss(slot)
+        finally:
+            self._free.put_nowait(slot)
+
     def snapshot(self) -> PoolSnapshot:
         """How many jobs wait, and what each worker does."""
         reports = (slot.report() for slot in self._slots)
@@ -203,12 +216,12 @@ class WorkerProcesses:
         return answer
 
     async def _worker_in(self, slot: _Slot) -> _Worker:
-        if slot.worker is not None and slot.worker.is_usable():
-            return slot.worker
-        self._dismiss(slot)
-        slot.worker = await _hire(self._policy)
-        async with time_limit(self._policy.start_limit, clock=self._clock, subject="a worker process"):
-            await slot.worker.greet()
+        if slot.worker is None or not slot.worker.is_usable():
+            self._dismiss(slot)
+            slot.worker = await _hire(self._policy)
+        if not slot.worker.is_ready:
+            async with time_limit(self._policy.start_limit, clock=self._clock, subject="a worker process"):
+                await slot.worker.greet()
         return slot.worker
 
     def _dismiss(self, slot: _Slot) -> None:
@@ -282,6 +295,7 @@ class _Worker:
         self._writer = writer
         self._largest_result = largest_result
         self.pid = process.pid
+        self.is_ready = False
         self.jobs_done = 0
 
     def is_alive(self) -> bool:
@@ -300,6 +314,7 @@ class _Worker:
             if self._process.stderr is not None:
                 crash.add_note((await self._process.stderr.read()).decode(errors="replace"))
             raise crash from gone
+        self.is_ready = True
 
     async def call(self, name: str, payload: bytes) -> bytes | Raised:
         """Have it run the function; ConnectionError and its like become WorkerCrashed."""
@@ -373,6 +388,7 @@ async def _hire(policy: PoolPolicy) -> _Worker:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-X", "utf8", "-c", _BOOT),
                 *map(str, numbers),
+                policy.module,
                 *sys.path,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,

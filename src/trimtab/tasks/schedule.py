@@ -81,7 +81,7 @@ class _Item(Generic[K]):
 
     __slots__ = (
         "again", "due", "error", "failing_since", "failures", "held_until", "hold", "key", "place", "since",
-        "tenant",
+        "tenant", "waited",
     )  # fmt: skip
 
     def __init__(self, tenant: _Tenant[K], key: K) -> None:
@@ -89,6 +89,7 @@ class _Item(Generic[K]):
         self.key = key
         self.place = _Place.NOWHERE
         self.since = 0.0
+        self.waited = 0.0  # in the queue, before the run under way
         self.due = 0.0
         self.again: float | None = None  # offered while running: when it is due after the run
         self.hold: Hold | None = None
@@ -170,6 +171,7 @@ class Schedule(Generic[K]):
         tenant.full_at = max(tenant.full_at, now) + self._token_every
         item = tenant.queue.popleft()
         self.queued -= 1
+        item.waited = now - item.since
         self._move(item, _Place.RUN, now)
         self.running += 1
         tenant.running += 1
@@ -179,6 +181,11 @@ class Schedule(Generic[K]):
     def failures(self, name: str, key: K) -> int:
         """How often this key has failed in a row before now."""
         return self._tenants[name].items[key].failures
+
+    def times(self, name: str, key: K, now: float) -> tuple[float, float]:
+        """Of a key that runs: for how long it was queued before, and for how long it has been running."""
+        item = self._tenants[name].items[key]
+        return item.waited, now - item.since
 
     def finish(self, name: str, key: K, outcome: Outcome, *, now: float) -> None:
         """A run ended: forget the key, or place it where its outcome and later offers say."""

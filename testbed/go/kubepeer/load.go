@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,26 +84,51 @@ func (r raw) fanned(since string, count int64, watchers int, write task) task {
 	}
 }
 
-// heard opens one watch, says so, and counts its events, which are lines.
+// heard watches, says when it does so, and counts events. A server may leave a watcher who is slow; as any
+// client, it then goes on after what it heard last.
 func (r raw) heard(ctx context.Context, since string, count int64, opened func()) error {
-	query := url.Values{"watch": {"1"}, "resourceVersion": {since}}
-	answer, err := r.answer(ctx, r.collection+"?"+query.Encode())
-	opened()
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	lines := bufio.NewReaderSize(answer.Body, 1<<16)
+	opened = sync.OnceFunc(opened)
+	defer opened()
 	for heard := int64(0); heard < count; {
-		_, err := lines.ReadSlice('\n')
-		switch {
-		case err == nil:
-			heard++
-		case !errors.Is(err, bufio.ErrBufferFull):
+		more, last, err := r.listened(ctx, since, count-heard, opened)
+		heard += more
+		if more == 0 || (err != nil && !errors.Is(err, io.EOF)) {
 			return fmt.Errorf("the watch ended after %d events: %w", heard, err)
 		}
+		since = versionIn(last)
 	}
 	return nil
+}
+
+// listened opens one watch, says so, and counts its events, which are lines, to its end; it also tells the
+// last one.
+func (r raw) listened(ctx context.Context, since string, count int64, opened func()) (int64, []byte, error) {
+	query := url.Values{"watch": {"1"}, "resourceVersion": {since}}
+	answer, err := r.answer(ctx, r.collection+"?"+query.Encode())
+	if err != nil {
+		return 0, nil, err
+	}
+	opened()
+	defer answer.Body.Close()
+	lines := bufio.NewReaderSize(answer.Body, 1<<16)
+	var last []byte
+	for heard := int64(0); ; heard++ {
+		if heard == count {
+			return heard, last, nil
+		}
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return heard, last, err
+		}
+		last = append(last[:0], line...)
+	}
+}
+
+func versionIn(event []byte) string {
+	const field = `"resourceVersion":"`
+	_, rest, _ := bytes.Cut(event, []byte(field))
+	version, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(version)
 }
 
 func atOnce(workers int, work func() error) error {

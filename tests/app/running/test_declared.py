@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from trimtab.app.running.declared import (
     Amend,
+    Hold,
     Move,
     Origin,
     Record,
     Refuse,
+    Remove,
     Snapshot,
     Withdraw,
     moves,
@@ -108,6 +110,7 @@ def test_a_folder_that_is_not_there_is_an_error_and_not_empty(tmp_path: Path) ->
 
 WEB = said(PLAIN, name="web")
 API = said(PLAIN, name="api")
+GOES = said(f"{PLAIN}onRemoval: delete\n", name="api")
 
 
 def read(*units: SyncUnit, **problems: str) -> Snapshot:
@@ -135,12 +138,36 @@ def read(*units: SyncUnit, **problems: str) -> Snapshot:
         (read(WEB), (WEB, replace(API, declared_in="")), ()),
         (read(WEB), (WEB, replace(API, declared_in="elsewhere")), ()),
         (read(WEB, api="broken"), (WEB, API), (Refuse("api", "api: broken."),)),
+        # objects go only where the file said so, and only on the word of files that can all be read
+        (read(WEB), (WEB, GOES), (Remove("api"),)),
+        (read(WEB), (WEB, replace(GOES, declared_in="elsewhere")), ()),
+        (
+            read(),
+            (GOES,),
+            (Hold("api", "no unit is declared any more, and an empty folder deletes nothing"),),
+        ),
+        (
+            read(WEB, other="broken"),
+            (WEB, GOES),
+            (Refuse("other", "other: broken."), Hold("api", "not every file can be read (other)")),
+        ),
+        (read(API), (GOES,), (Amend(API),)),
     ],
 )
 def test_records_follow_the_files(
     snapshot: Snapshot, known: tuple[SyncUnit, ...], expected: tuple[Move, ...]
 ) -> None:
     assert moves(snapshot, known, GIT, ALL) == expected
+
+
+def test_objects_of_most_units_do_not_go_at_once() -> None:
+    known = [replace(GOES, id=f"unit-{number}") for number in range(9)]
+    few = moves(read(*known[4:]), known, GIT, ALL)
+    assert few == tuple(Remove(f"unit-{number}") for number in range(4))
+    many = moves(read(*known[5:]), known, GIT, ALL)
+    reason = "5 of 9 units went at once, which is more than half"
+    assert many == tuple(Hold(f"unit-{number}", reason) for number in range(5))
+    assert moves(read(*known[3:4]), known[:4], GIT, ALL) == tuple(map(Remove, ("unit-0", "unit-1", "unit-2")))
 
 
 def test_units_of_other_shards_are_left_to_their_keepers() -> None:

@@ -30,7 +30,7 @@ from trimtab.app.sources import Wishes
 from trimtab.engine import MemoryStore
 from trimtab.engine.units import Destination, Gone, Stored, SyncUnit
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
-from trimtab.sources import Renderer, Repositories
+from trimtab.sources import Charts, Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.addresses import address_of
@@ -87,7 +87,7 @@ class Hearing:
         return [event for event in self.told if isinstance(event, kinds)]
 
     async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not holds():
                 self._news.clear()
                 await self._news.wait()
@@ -126,11 +126,12 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
     rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1)
     async with (
         repositories(tmp_path) as repos,
+        Charts(RepositoriesSettings(folder=str(tmp_path))) as charts,
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
         plain_group() as group,
     ):
         commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=looked.append, tell=heard.tell)
-        manifests = FollowedManifests(renderer, repos, PLAIN, commits.readers, nothing_special)
+        manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits.readers, nothing_special)
         running = group.create_task(commits.run())
         units = [unit(name, origin) for name in ("web", "api", "cart")]
         for each in units:
@@ -178,6 +179,8 @@ async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, orig
 
 #: so often that nobody has to wait for a look, and seldom enough to be heard between two of them
 OFTEN = timedelta(milliseconds=100)
+#: whose objects are to go
+NOBODY: list[str] = []
 UNIT = "source: {spec: {path: live}}\n"
 
 
@@ -191,7 +194,11 @@ async def test_unit_files_in_a_repository_are_followed_and_a_bad_commit_changes_
     async with repositories(tmp_path) as repos, plain_group() as group:
         loops = [
             group.create_task(follow_repository(declarations, repos, PLAIN)),
-            group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
+            group.create_task(
+                keep_records(
+                    declarations, store, Shard(0, 1), remove=NOBODY.extend, clock=clock, tell=heard.tell
+                )
+            ),
         ]
 
         async def after(files: dict[str, str | None], kind: type[Any]) -> tuple[str, ...]:
@@ -219,7 +226,11 @@ async def test_unit_files_in_a_folder_are_followed_and_a_lost_folder_changes_not
     async with plain_group() as group:
         loops = [
             group.create_task(follow_folder(declarations, every=OFTEN, clock=clock)),
-            group.create_task(keep_records(declarations, store, Shard(0, 1), clock=clock, tell=heard.tell)),
+            group.create_task(
+                keep_records(
+                    declarations, store, Shard(0, 1), remove=NOBODY.extend, clock=clock, tell=heard.tell
+                )
+            ),
         ]
         await heard.until(lambda: len(heard.told) == 2)
         (web,) = await store.list()

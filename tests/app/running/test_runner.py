@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
 from tests.app.running.stage import CONFIG_MAPS, NAMESPACE, Stage, running
-from tests.engine.stage import config_map
+from tests.engine.stage import config_map, job
 from trimtab.apiserver import MemoryCluster
 from trimtab.app.handing import agreed
-from trimtab.app.running.events import ShardHeldElsewhere, ShardLost, ShardTaken
+from trimtab.app.running.declared import Origin, Snapshot
+from trimtab.app.running.declaring import Declarations
+from trimtab.app.running.events import (
+    ShardHandedOver,
+    ShardHeldElsewhere,
+    ShardLost,
+    ShardTaken,
+    UnitWithdrawn,
+)
+from trimtab.app.running.runner import Runner
 from trimtab.app.shards import app_lease
-from trimtab.engine.events import ClusterLost, OperationEnded
+from trimtab.engine.events import ClusterLost, OperationEnded, OperationWaits
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Destination, Policy, SyncUnit, UnitStatus
 from trimtab.errors import ClusterUnreachable
 from trimtab.kube import Lease
 from trimtab.kube.cluster import Cluster, PatchType
+from trimtab.kube.discovery import Resource
 from trimtab.tasks import SystemClock, plain_group
+
+JOBS = Resource(group="batch", version="v1", kind="Job", plural="jobs", namespaced=True)
 
 
 @pytest.fixture
@@ -53,6 +66,27 @@ async def test_automated_units_are_synced_others_looked_at_and_folders_left_to_t
         assert "a folder of somebody's machine" in stand.left["owned"]
     assert (await stage.value("auto"), await stage.value("manual")) == ("1", None)
     assert await stage.records.get("owned") == owned
+
+
+async def test_a_unit_whose_file_goes_ends_what_is_under_way_before_its_record_goes(stage: Stage) -> None:
+    origin = Origin(url="https://git.example/units.git")
+    unit = await stage.add("web", policy=Policy(), declared_in=str(origin))
+    endless = job("migrate", hook="PreSync")
+    endless["spec"]["suspend"] = True
+    stage.sources.declare("web", endless)
+    declarations = Declarations(origin, clock=SystemClock(), tell=lambda event: stage.hear("files", event))
+    declarations.read(Snapshot(revision="1", units={"web": unit}, problems={}))
+    async with running(stage.runner("one", declarations=declarations)):
+        await stage.records.set_operation("web", Operation(asked_by="ann"))
+        await stage.until(lambda: stage.events(OperationWaits), "its hook runs")
+        declarations.read(Snapshot(revision="2", units={}, problems={}))
+        await stage.until(lambda: stage.events(UnitWithdrawn), "the unit is withdrawn")
+    ends = [type(event) for _, event in stage.events(OperationEnded, UnitWithdrawn)]
+    assert ends == [OperationEnded, UnitWithdrawn]
+    # It was told to go, and is held by the server's own garbage collection alone, which does not run here.
+    left = (await stage.memory.get(JOBS, "migrate", namespace="default")).metadata
+    assert left.deletion_timestamp is not None
+    assert left.finalizers == ("foregroundDeletion",)
 
 
 async def test_drift_is_healed(stage: Stage) -> None:
@@ -102,6 +136,41 @@ async def test_shards_are_shared_and_every_unit_is_kept_by_exactly_one(stage: St
         assert not kept[0] & kept[1]
     ended = [event.unit for _, event in stage.events(OperationEnded)]
     assert sorted(ended) == names
+
+
+async def test_a_runner_never_takes_more_shards_than_it_has_room_for(stage: Stage) -> None:
+    runner = stage.runner("one", shards=4, most_shards=1)
+    async with running(runner):
+        await stage.until(lambda: stage.events(ShardTaken), "one is taken")
+        async with running(stage.runner("two", shards=4)):
+            await stage.until(lambda: len(stage.events(ShardTaken)) == 4, "another takes the others")
+    assert [who for who, _ in stage.events(ShardTaken)] == ["one", "two", "two", "two"]
+
+
+async def test_a_runner_that_comes_later_is_handed_its_share_and_nothing_is_done_twice(stage: Stage) -> None:
+    names = [f"web-{number}" for number in range(8)]
+    for name in names:
+        await stage.add(name)
+    one, two = (stage.runner(me, shards=4) for me in ("one", "two"))
+    async with running(one):
+        for name in names:
+            await stage.until_record(name, is_synced, f"{name} is synced")
+        await stage.until(lambda: kept_by(one) == 4, "the first one keeps all")
+        async with running(two):
+            await stage.until(lambda: (kept_by(one), kept_by(two)) == (2, 2), "they share")
+            for name in names:
+                await _scribble(stage, name, "2")
+                await stage.until_value(name, "1")
+        await stage.until(lambda: kept_by(one) == 4, "what the second one leaves is taken back")
+    handed = stage.events(ShardHandedOver)
+    assert [(who, event.to) for who, event in handed] == [("one", "two")] * 2
+    # Each was synced once and healed once, whoever kept it.
+    ended = Counter(event.unit for _, event in stage.events(OperationEnded))
+    assert ended == dict.fromkeys(names, 2)
+
+
+def kept_by(runner: Runner) -> int:
+    return sum(stand.held for stand in runner.stands())
 
 
 async def test_runners_that_divide_units_otherwise_never_work_at_the_same_time(stage: Stage) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import pytest
@@ -21,6 +22,7 @@ from trimtab.sources.hints.changes import Change
 from trimtab.sources.hints.webhooks import LARGEST_BODY, Provider
 from trimtab.tasks import SystemClock
 
+T = TypeVar("T")
 BODY = b'{"url": "https://git.example/shop.git", "ref": "refs/heads/main"}'
 
 
@@ -29,15 +31,21 @@ class Answers:
 
     def __init__(self) -> None:
         self.missing: tuple[str, ...] = ()
+        #: who put metrics and status into words
+        self.threads: set[int] = set()
 
     def unready(self) -> tuple[str, ...]:
         return self.missing
 
-    def status(self) -> dict[str, Any]:
-        return {"units": []}
+    def status(self) -> Callable[[], dict[str, Any]]:
+        return lambda: self._written({"units": []})
 
-    def figures(self) -> bytes:
-        return b"trimtab_units 1.0\n"
+    def figures(self) -> Callable[[], bytes]:
+        return lambda: self._written(b"trimtab_units 1.0\n")
+
+    def _written(self, answer: T) -> T:
+        self.threads.add(threading.get_ident())
+        return answer
 
 
 @asynccontextmanager
@@ -68,6 +76,8 @@ async def test_probes_metrics_and_status_are_answered() -> None:
     }
     assert unready == (503, "shard 0 of 1: its units are not known yet\n")
     assert isinstance(told[0], Listening)
+    assert answers.threads
+    assert threading.get_ident() not in answers.threads
 
 
 def signed(secret: str, body: bytes = BODY) -> dict[str, str]:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from trimtab.app.running.events import AnyEvent, ShardTaken, SourceTrouble, json_line, text_line
-from trimtab.app.running.figures import exposition
+from trimtab.app.running.figures import RunnerFigures
 from trimtab.app.running.showing import ClusterStand, ShardStand, status_json, unit_json, unready, waiting_for
 from trimtab.app.running.telling import Log
 from trimtab.engine import Engine, GivenClusters, MemoryStore
@@ -153,6 +153,8 @@ def test_a_line_for_people_says_when_how_grave_about_what_and_what() -> None:
     trouble = SourceTrouble(at=NOW, unit="web", reason="no answer")
     assert text_line(trouble) == "2026-01-02T03:04:05Z WARNING web: no answer"
     assert msgspec.json.decode(json_line(trouble))["event"] == "SourceTrouble"
+    hostile = SourceTrouble(at=NOW, unit="web", reason="a\x1b[2J\u202eb")
+    assert text_line(hostile) == "2026-01-02T03:04:05Z WARNING web: a\\x1b[2J\\u202eb"
 
 
 class Nothing:
@@ -168,8 +170,8 @@ def test_metrics_of_several_shards_are_one_answer_that_prometheus_reads() -> Non
     metrics = {shard: engine.metrics() for shard, engine in engines.items()}
     for engine in engines.values():
         engine.events.publish(refreshed(Verdict.SYNCED))
-    text = exposition(metrics).decode()
+    text = RunnerFigures().reading(metrics)().decode()
     assert text.count("# TYPE argocd_app_reconcile histogram") == 1
     counted = [line for line in text.splitlines() if line.startswith("argocd_app_reconcile_count")]
     assert [line.split('shard="')[1][0] for line in counted] == ["0", "1"]
-    assert exposition({}) == b""
+    assert "_created" not in text

@@ -16,12 +16,21 @@ from tests.engine.stage import Json, config_map, deployment
 from trimtab.app.why import explain
 from trimtab.kube import connect, from_kubeconfig
 from trimtab.kube.cluster import Write
-from trimtab.kube.failures import InvalidObject, ServerFailed
+from trimtab.kube.failures import Refusal
 from trimtab.settings import ClusterSettings
 from trimtab.tasks import SystemClock
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+#: what is said of a quota that is known with what is used of it
+FULL = "exceeded quota"
+TRIAL = config_map("trial")
+POD: Json = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "trial"},
+    "spec": {"containers": [{"name": "main", "image": "registry.example/web:1"}]},
+}
 
 
 @asynccontextmanager
@@ -46,7 +55,7 @@ async def stage(control_plane: ControlPlane, namespace: str) -> AsyncIterator[St
 async def test_pods_that_a_quota_has_no_room_for_are_named_by_their_replica_set(stage: Stage) -> None:
     quota = {"kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
     await stage.create({"apiVersion": "v1", **quota})
-    await stage.until("ResourceQuota", lambda found: found.get("status", {}).get("hard"))
+    await _until_refused(stage, POD, words=FULL)
     await stage.sync(deployment("web", replicas=1))
     await stage.until("ReplicaSet", _fails_to_make)
     answer = await stage.why()
@@ -64,7 +73,7 @@ async def test_an_object_that_a_quota_has_no_room_for_is_named_in_its_sync(stage
         "spec": {"hard": {"count/configmaps": "1"}},
     }
     await stage.create({"apiVersion": "v1", **quota})
-    await stage.until("ResourceQuota", lambda found: found.get("status", {}).get("hard"))
+    await _until_refused(stage, words=FULL)
     assert await stage.sync(config_map("first"), config_map("second")) is None
     answer = await stage.why()
     assert causes(answer) == ["quota"]
@@ -99,7 +108,7 @@ def policy(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
 
 
 async def test_what_a_policy_does_not_admit_is_named_with_the_policy(stage: Stage, policy: str) -> None:
-    await _until_it_counts(stage)
+    await _until_refused(stage)
     assert await stage.sync(config_map("settings")) is None
     answer = await stage.why()
     assert causes(answer) == ["admission"]
@@ -129,7 +138,7 @@ def silent_webhook(control_plane: ControlPlane, namespace: str) -> Iterator[str]
 
 
 async def test_a_webhook_that_does_not_answer_is_named(stage: Stage, silent_webhook: str) -> None:
-    await _until_it_counts(stage)
+    await _until_refused(stage)
     assert await stage.sync(config_map("settings")) is None
     answer = await stage.why()
     assert causes(answer) == ["admission"]
@@ -137,14 +146,15 @@ async def test_a_webhook_that_does_not_answer_is_named(stage: Stage, silent_webh
     assert answer.sentence == f"ConfigMap {stage.namespace}/settings {what}"
 
 
-async def _until_it_counts(stage: Stage) -> None:
-    """A policy or webhook counts a moment after it was made, and nobody tells when."""
-    resource, trial = await stage.resource("ConfigMap"), Write(dry_run=True)
+async def _until_refused(stage: Stage, trial: Json = TRIAL, *, words: str = "") -> None:
+    """A quota, policy or webhook counts a moment after it was made, and nobody tells when."""
+    resource, tried = await stage.resource(trial["kind"]), Write(dry_run=True)
     while True:
         try:
-            await stage.cluster.create(resource, config_map("trial"), namespace=stage.namespace, write=trial)
-        except (InvalidObject, ServerFailed):
-            return
+            await stage.cluster.create(resource, trial, namespace=stage.namespace, write=tried)
+        except Refusal as refusal:
+            if words in refusal.status.message:
+                return
 
 
 def grant(plane: ControlPlane, namespace: str, *rules: dict[str, Any]) -> None:
@@ -158,6 +168,7 @@ def grant(plane: ControlPlane, namespace: str, *rules: dict[str, Any]) -> None:
         "subjects": [{"apiGroup": group, "kind": "User", "name": "nobody"}],
     }
     plane.call("POST", f"{RBAC}/namespaces/{namespace}/rolebindings", binding)
+    plane.wait_for_right("nobody", rules[0]["verbs"][0], rules[0]["resources"][0], namespace)
 
 
 async def test_a_missing_right_to_write_is_named_with_verb_and_kind(

@@ -17,7 +17,7 @@ from trimtab.tasks import ManualClock
 
 Json = dict[str, Any]
 LIMIT = 80.0  # seconds that a real cluster may take for one step of a story
-REST = 20.0  # and to come to rest after the last one
+REST = 80.0  # and to come to rest after the last one
 _ORDERED = ("Deployment", "ReplicaSet", "StatefulSet", "Pod", "Job", "CronJob", "ControllerRevision")
 _HEARD = (
     *_ORDERED, "Namespace", "ConfigMap", "ServiceAccount", "DaemonSet", "Service", "Endpoints",

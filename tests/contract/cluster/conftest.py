@@ -91,20 +91,44 @@ def forgetful_plane(parts: Parts) -> Iterator[ControlPlane]:
         yield plane
 
 
+# A worker may come back to a world that it has left, and must not play its cases there a second time: so each
+# world is opened once, by a fixture of its own, and only chosen by the one that tests ask for.
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def real_plays(request: pytest.FixtureRequest, quiet_plane: ControlPlane) -> AsyncIterator[Plays]:
+    """What a real API server tells the chosen cases."""
+    async with real_world(quiet_plane) as world:
+        yield Plays("real", world, _chosen(request.session.items))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def memory_plays(request: pytest.FixtureRequest) -> AsyncIterator[Plays]:
+    """What the embedded cluster tells them in process."""
+    async with embedded_world("memory") as world:
+        yield Plays("memory", world, _chosen(request.session.items))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def http_plays(request: pytest.FixtureRequest) -> AsyncIterator[Plays]:
+    """What it tells them over HTTPS."""
+    async with embedded_world("http") as world:
+        yield Plays("http", world, _chosen(request.session.items))
+
+
+@pytest.fixture(params=WORLDS, scope="session")
+def plays(request: pytest.FixtureRequest) -> Plays:
+    """Each implementation of `Cluster` in turn, with what it tells the chosen cases."""
+    found: Plays = request.getfixturevalue(f"{request.param}_plays")
+    return found
+
+
 @pytest_asyncio.fixture(params=WORLDS, scope="session", loop_scope="session")
 async def forgetful_plays(request: pytest.FixtureRequest) -> AsyncIterator[Plays]:
-    """The same for the cases that end the history of their world, one after another."""
+    """The same for the cases that end the history of their world, one after another; they may be repeated."""
     plane = request.getfixturevalue("forgetful_plane") if request.param == "real" else None
     async with real_world(plane) if plane else embedded_world(request.param) as world:
         yield Plays(request.param, world, _chosen(request.session.items), side_by_side=1)
-
-
-@pytest_asyncio.fixture(params=WORLDS, scope="session", loop_scope="session")
-async def plays(request: pytest.FixtureRequest) -> AsyncIterator[Plays]:
-    """Each implementation of `Cluster` in turn, with what it tells the chosen cases."""
-    plane = request.getfixturevalue("quiet_plane") if request.param == "real" else None
-    async with real_world(plane) if plane else embedded_world(request.param) as world:
-        yield Plays(request.param, world, _chosen(request.session.items))
 
 
 def _chosen(items: list[pytest.Item]) -> Iterator[Case]:

@@ -34,11 +34,11 @@ from trimtab.kube.cluster import (
     Written,
 )
 from trimtab.kube.discovery import Resource
-from trimtab.kube.failures import Refusal, StatusDetails
+from trimtab.kube.failures import NotFound, Refusal, StatusDetails
 from trimtab.kube.objects import KubeObject
 
 Observation: TypeAlias = dict[str, Any]
-PATIENCE = 15.0  # seconds; an event that does not come by then does not come
+PATIENCE = 60.0  # seconds; what does not come by then, on a busy machine, does not come
 
 
 Forget: TypeAlias = Callable[[], Awaitable[None]]
@@ -110,6 +110,48 @@ class Stage:
                 found = (await self.cluster.discover()).resource(api_version, kind)
                 if found is not None:
                     return found
+
+    async def served(self, definition: Mapping[str, Any]) -> None:
+        """Return when every version of a definition is served: a moment after it is established."""
+        spec = definition["spec"]
+        names, namespaced = spec["names"], spec["scope"] == "Namespaced"
+        async with asyncio.timeout(PATIENCE):
+            for version in spec["versions"]:
+                kind = Resource(
+                    group=spec["group"],
+                    version=version["name"],
+                    kind=names["kind"],
+                    plural=names["plural"],
+                    namespaced=namespaced,
+                )
+                while version["served"] and not await self._is_served(kind):
+                    continue
+
+    async def _is_served(self, resource: Resource) -> bool:
+        try:
+            await self.caught_up(resource)
+        except NotFound:
+            return False
+        return True
+
+    async def until_tried(
+        self, resource: Resource, body: Mapping[str, Any], ready: Callable[[Written | None], bool]
+    ) -> None:
+        """Try to create an object until the answer is right; None is a refusal.
+
+        What was changed in a definition counts a moment later.
+        """
+        async with asyncio.timeout(PATIENCE):
+            while not ready(await self._tried(resource, body)):
+                continue
+
+    async def _tried(self, resource: Resource, body: Mapping[str, Any]) -> Written | None:
+        try:
+            return await self.cluster.create(
+                resource, body, namespace=self._in(resource), write=Write(dry_run=True)
+            )
+        except Refusal:
+            return None
 
     # -- the story ------------------------------------------------------------------------------------------
 

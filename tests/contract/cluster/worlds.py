@@ -60,6 +60,7 @@ class World:
         except AlreadyExists:
             return
         await stage.until(DEFINITIONS, gadget_definition()["metadata"]["name"], is_established)
+        await stage.served(gadget_definition())
 
 
 @asynccontextmanager

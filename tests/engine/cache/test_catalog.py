@@ -56,6 +56,12 @@ def test_a_definition_that_serves_nothing_takes_its_kind_away() -> None:
     assert versions(with_definitions(catalog(V1), [Definition("example.com", "Widget", ())])) == []
 
 
+def test_a_definition_that_serves_nothing_hides_no_other_that_declares_the_same_kind() -> None:
+    serving, refused = (Definition("example.com", "Widget", each) for each in ((V1,), ()))
+    for told in ([serving, refused], [refused, serving]):
+        assert versions(with_definitions(catalog(), told)) == ["v1"]
+
+
 def test_the_first_version_a_server_lists_is_the_one_it_prefers() -> None:
     found = catalog(BETA, V1)
     assert found.preferred("example.com", "Widget") == BETA

@@ -103,6 +103,19 @@ async def test_a_cache_that_rests_hears_only_what_is_wanted_and_loses_nothing() 
         assert not world.cache.is_resting
 
 
+async def test_manifests_can_be_kept_of_some_marks_alone_and_everything_else_is_still_known() -> None:
+    cluster = await filled(config_map("a", "shop", x="1"), config_map("b", "bank", x="2"))
+    async with running(cluster, keeps=lambda mark: mark == SHOP) as world:
+        assert world.cache.manifest(key_of("a")) is not None
+        found = world.cache.get(key_of("b"))
+        assert found is not None
+        assert (found.mark, found.digest) == (TRACKING.mark_for("bank"), b"")
+        assert world.cache.manifest(key_of("b")) is None
+        read = await world.cache.manifest_in(key_of("b"), "v1")
+        assert read is not None
+        assert read["data"] == {"x": "2"}
+
+
 # --- what it knows ----------------------------------------------------------------------------------
 
 

@@ -380,6 +380,19 @@ async def test_an_object_that_went_to_another_unit_stays_a_difference(world: Wor
     }
 
 
+async def test_what_is_remembered_of_an_object_says_nothing_of_its_copy(world: World) -> None:
+    argo = world.anew(tracking=ArgoTracking())
+    (original,) = argo.wanted(config_map("b", x="1")).desired
+    metadata = original.manifest["metadata"]
+    for name in ("a", "b", "c"):
+        copy = {**original.manifest, "metadata": {**metadata, "name": name}}
+        await argo.apply_as("somebody", copy)
+    ours = {"ConfigMap a": False, "ConfigMap b": True, "ConfigMap c": False}
+    for _ in range(2):
+        rows = await argo.rows(argo.wanted())
+        assert {name: row.ours for name, row in rows.items()} == ours
+
+
 @pytest.mark.fact("M12")
 async def test_an_object_tracked_by_an_older_label_is_synced(world: World) -> None:
     old = world.anew(tracking=ArgoTracking(method=Method.LABEL))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from trimtab.engine.cache.fingerprints import fingerprint
 from trimtab.engine.compare.comparer import Compared, Comparer
 from trimtab.engine.compare.ignoring import NO_RULES, Rules
 from trimtab.engine.compare.jq import JqPaths
@@ -19,7 +20,6 @@ from trimtab.errors import ClusterUnreachable
 from trimtab.kube.cluster import Cluster, Write, Written
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.objects import KubeObject
-from trimtab.resources.digests import live_digest
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, Manifest
 from trimtab.resources.secrets import StandIns
@@ -61,7 +61,7 @@ class PlainView:
             uid=metadata.uid,
             resource_version=metadata.resource_version,
             mark=mark,
-            digest=live_digest(manifest).encode() if mark is not None else b"",
+            digest=fingerprint(found) if mark is not None else b"",
         )
         self._live[key] = live
         return live

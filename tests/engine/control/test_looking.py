@@ -113,6 +113,21 @@ async def test_another_revision_is_looked_at_without_being_remembered() -> None:
     assert values == ["old", "new"]
 
 
+async def test_what_an_operation_has_read_is_not_read_again_by_the_next_or_by_a_look() -> None:
+    sources = Sources()
+    sources.declare("web", config_map("a"))
+    looker = Looker(sources, kept_objects=100)
+    async with desk() as here:
+        planned = await looker.look_at(unit("web"), here, Operation(), "")
+        done = await looker.look_at(unit("web"), here, Operation(), planned.revision)
+        looked = await looker.look(unit("web"), here, Refresh.USUAL)
+        moved = replace(unit("web"), destination=Destination(cluster="here", namespace="other"))
+        elsewhere = await looker.look(moved, here, Refresh.USUAL)
+    assert planned.wanted is done.wanted
+    assert planned.wanted is looked.wanted
+    assert elsewhere.wanted.desired[0].key.namespace == "other"
+
+
 async def test_a_pinned_unit_is_looked_at_as_its_entry_without_asking_the_source_again() -> None:
     sources, archive = Sources(), MemoryArchive()
     old = sources.declare("web", config_map("a", "old"))

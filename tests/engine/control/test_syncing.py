@@ -9,8 +9,8 @@ import pytest
 from tests.engine.stage import Json, Stage, config_map, job, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.compare.ignoring import IgnoreRule
-from trimtab.engine.events import OperationWaits
-from trimtab.engine.operations import OperationPhase, RetryLimits
+from trimtab.engine.events import OperationEnded, OperationWaits
+from trimtab.engine.operations import Operation, OperationPhase, RetryLimits
 from trimtab.engine.units import ConditionType, Policy
 from trimtab.errors import Missing
 
@@ -101,6 +101,21 @@ async def test_ignored_fields_stay_as_they_are_when_something_else_is_written(op
     found = await stage.get("ConfigMap", "a")
     assert found is not None
     assert found["data"] == {"value": "by hand", "counted": "7", "colour": "blue"}
+
+
+async def test_sync_options_of_an_operation_that_mean_nothing_are_said_at_its_end() -> None:
+    stage = Stage(MemoryCluster(), "default")
+    await stage.add("shop", config_map("a"), policy=Policy(options=("PruneFirst=true",)))
+    async with running(stage.engine) as engine:
+        said = ("PruneFirst=true", "Foo=bar", "Replace=true")
+        state = await engine.sync("shop", Operation(options=said))
+        (ended,) = stage.events(OperationEnded)
+        recorded = (await stage.store.get("shop")).status.operation_state
+    assert state.phase is OperationPhase.SUCCEEDED
+    assert state.message.endswith("; sync options that mean nothing: Foo=bar")
+    assert ended.message == state.message
+    assert recorded is not None
+    assert recorded.message == state.message
 
 
 async def test_sync_options_that_mean_nothing_are_said_on_the_unit() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,44 @@ async def test_what_a_crash_left_half_written_is_no_unit(tmp_path: Path) -> None
     await store.create(API)
     (tmp_path / "state" / ".tmp5678").write_bytes(b'{"sta')
     assert await FileStore(tmp_path).list() == (API,)
+
+
+def link_in_a_circle(folder: Path) -> None:
+    (folder / "odd.yaml").symlink_to("odd.yaml")
+
+
+def pipe(folder: Path) -> None:
+    os.mkfifo(folder / "odd.yaml")
+
+
+def subfolder(folder: Path) -> None:
+    (folder / "odd.yaml").mkdir()
+
+
+def name_of_no_letters(folder: Path) -> None:
+    (folder / os.fsdecode(b"\xff.yaml")).write_text(BY_HAND)
+
+
+def notes_nested_beyond_reason(folder: Path) -> None:
+    (folder / "odd.yaml").write_text(BY_HAND)
+    (folder / "state").mkdir(exist_ok=True)
+    (folder / "state" / "odd.json").write_text('{"x":' + "[" * 5000 + "]" * 5000 + "}")
+
+
+@pytest.mark.parametrize(
+    "put",
+    [link_in_a_circle, pipe, subfolder, name_of_no_letters, notes_nested_beyond_reason],
+)
+async def test_whatever_else_lies_in_the_folder_is_told_and_stays_alone(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    clock = ManualClock()
+    store = FileStore(tmp_path, clock=clock)
+    await store.create(API)
+    put(tmp_path)
+    async with following(store) as heard:
+        assert Stored(API) in heard.news
+        assert [type(news) for news in heard.news].count(Unreadable) == 1
+        await store.create(replace(WEB, id="web"))
+        await clock.advance(2)
+        assert await store.list() == (API, replace(WEB, id="web"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -16,9 +18,20 @@ from trimtab.apiserver import MemoryCluster
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
 from trimtab.engine.stores import Keyring, RecordStore
-from trimtab.engine.stores.records import SECRETS
-from trimtab.engine.units import ResourceSummary, Stored, SyncUnit, UnitStatus, Unreadable
-from trimtab.errors import ClusterUnreachable, StoreUnavailable
+from trimtab.engine.stores.changing import resumed, with_pause
+from trimtab.engine.stores.records import SECRETS, unit_hash
+from trimtab.engine.units import (
+    Gone,
+    OperationUnderWay,
+    Pause,
+    ResourceSummary,
+    Stored,
+    SyncUnit,
+    UnitMissing,
+    UnitStatus,
+    Unreadable,
+)
+from trimtab.errors import ClusterUnreachable, StoreUnavailable, TrimtabError
 from trimtab.resources.keys import ResourceKey
 from trimtab.tasks import ManualClock
 
@@ -242,3 +255,154 @@ async def test_a_real_server_keeps_records_as_the_one_in_memory_does(
         assert await one.collect_garbage(timedelta(0)) == 0
         await one.delete(WEB.id)
         assert await opened().list() == ()
+
+
+class Busy:
+    """A cluster that turns away every new Secret."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def create(self, *_arguments: Any, **_options: Any) -> Any:
+        raise ClusterUnreachable("create Secret", "too many requests")
+
+
+async def test_a_server_that_is_too_busy_for_the_pieces_says_so_as_for_any_other_write() -> None:
+    cluster = MemoryCluster()
+    await records(cluster).create(WEB)
+    with pytest.raises(ClusterUnreachable, match="too many requests"):
+        await records(Busy(cluster)).set_status(WEB.id, large(40))
+
+
+class Overtaken:
+    """A cluster where somebody else works between the answer to a list and what is made of it."""
+
+    def __init__(self, cluster: MemoryCluster, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        self._cluster, self._meanwhile = cluster, meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def list(self, *arguments: Any, **options: Any) -> Any:
+        async for page in self._cluster.list(*arguments, **options):
+            await self._meanwhile()
+            yield page
+
+
+async def test_a_list_shows_what_replaced_a_record_whose_pieces_went_while_it_was_read() -> None:
+    cluster = MemoryCluster()
+    await records(cluster).create(replace(WEB, status=large(40)))
+    await records(cluster).create(API)
+    other = records(cluster)
+    busy = Overtaken(cluster, lambda: other.set_status(WEB.id, large(50)))
+    assert await records(busy).list() == (API, replace(WEB, status=large(50)))
+    gone = Overtaken(cluster, lambda: records(cluster).delete(WEB.id))
+    assert await records(gone).list() == (API,)
+
+
+async def test_a_list_tells_of_a_record_whose_pieces_are_gone_and_shows_the_others() -> None:
+    cluster = MemoryCluster()
+    await records(cluster).create(replace(WEB, status=large(40)))
+    await records(cluster).create(API)
+    for each in await secrets(cluster):
+        if each["metadata"]["name"].startswith(f"trimtab-unit-{unit_hash(WEB.id)}-"):
+            await cluster.delete(SECRETS, each["metadata"]["name"], namespace="default")
+    broken: list[TrimtabError] = []
+    assert await records(cluster).list(broken.append) == (API,)
+    assert [each.reason for each in broken] == ["parts of its record are gone"]
+
+
+PAUSE = Pause(reason="a look", by="ada", since=NOW)
+
+
+async def test_nothing_is_decided_by_what_a_process_remembers_of_a_record() -> None:
+    cluster = MemoryCluster()
+    one, two = records(cluster), records(cluster)
+    await one.create(replace(WEB, operation=Operation(revision="4")))
+    await two.amend(WEB.id, with_pause(PAUSE))
+    assert (await one.amend(WEB.id, resumed)).paused is None
+    assert (await records(cluster).get(WEB.id)).paused is None
+    await two.set_operation(WEB.id, None)
+    await one.set_operation(WEB.id, Operation(revision="5"))
+    assert (await records(cluster).get(WEB.id)).operation == Operation(revision="5")
+
+
+class Late:
+    """A cluster that tells of changes later than it could."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+        self.tells = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    @asynccontextmanager
+    async def watch(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        async with self._cluster.watch(*arguments, **options) as events:
+            yield self._late(events)
+
+    async def _late(self, events: Any) -> AsyncIterator[Any]:
+        async for event in events:
+            await self.tells.wait()
+            yield event
+
+
+async def test_what_a_follower_learns_by_reading_is_told_as_if_it_had_been_heard() -> None:
+    cluster = MemoryCluster()
+    late = Late(cluster)
+    one, two = records(late), records(cluster)
+    await one.create(WEB)
+    async with following(one) as heard:
+        asked = await two.set_operation(WEB.id, Operation(revision="4"))
+        with pytest.raises(OperationUnderWay):
+            await one.set_operation(WEB.id, Operation(revision="5"))
+        late.tells.set()
+        await heard.until(lambda news: Stored(asked) in news)
+
+
+async def test_a_unit_that_is_found_to_be_gone_while_it_is_changed_is_told_to_be_gone() -> None:
+    cluster = MemoryCluster()
+    late = Late(cluster)
+    one = records(late)
+    await one.create(WEB)
+    async with following(one) as heard:
+        await records(cluster).delete(WEB.id)
+        with pytest.raises(UnitMissing):
+            await one.set_status(WEB.id, STATUS)
+        late.tells.set()
+        await heard.until(lambda news: Gone(WEB.id) in news)
+
+
+async def test_a_copy_of_a_record_under_another_name_is_no_unit() -> None:
+    cluster = MemoryCluster()
+    await records(cluster).create(WEB)
+    (head,) = [
+        each for each in await secrets(cluster) if each["metadata"]["name"].startswith("trimtab-unit")
+    ][:1]
+    copy = {**head, "metadata": {**head["metadata"], "name": "copy"}}
+    for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
+        copy["metadata"].pop(name, None)
+    async with following(records(cluster, chunk_size=1 << 20)) as heard:
+        await cluster.create(SECRETS, copy, namespace="default")
+        await heard.until(lambda news: any(isinstance(each, Unreadable) for each in news))
+        await cluster.delete(SECRETS, "copy", namespace="default")
+        await records(cluster).create(API)
+        await heard.until(lambda news: Stored(API) in news)
+        assert Gone(WEB.id) not in heard.news
+    assert await records(cluster).list() == (API, WEB)
+
+
+async def test_garbage_is_as_old_as_the_server_says_whatever_our_own_clock_does() -> None:
+    ours, servers = ManualClock(NOW + timedelta(hours=2)), ManualClock(NOW)
+    cluster = MemoryCluster(clock=servers)
+    await records(cluster).create(WEB)
+    with pytest.raises((Dies, ExceptionGroup)):
+        await records(Mortal(cluster, 2)).set_status(WEB.id, STATUS)
+    store = RecordStore(cluster, namespace="default", keys=KEYS, clock=ours)
+    assert await store.collect_garbage(timedelta(hours=1)) == 0, "somebody may be about to name them"
+    await servers.advance(3601)
+    assert await store.collect_garbage(timedelta(hours=1)) == 2

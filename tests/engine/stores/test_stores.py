@@ -106,7 +106,7 @@ class Heard:
         self._more.set()
 
     async def until(self, holds: Callable[[list[UnitNews]], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not holds(self.news):
                 self._more.clear()
                 await self._more.wait()

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.contract.behaviours.test_stories import add_namespace
 from tests.engine.sync.world import World, annotated, config_map, deployment, job, wanted, world_of
@@ -140,6 +141,7 @@ async def cut_off_after(writes: int) -> tuple[dict[str, Any], Counter[str], Oper
             return await told(world), audit.made, state
 
 
+@pytest.mark.timeout(600)
 async def test_a_sync_that_is_cut_off_after_any_write_is_finished_and_nothing_is_done_twice() -> None:
     end, made, writes = await undisturbed()
     assert writes > 15

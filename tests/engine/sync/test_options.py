@@ -8,6 +8,7 @@ from trimtab.engine.sync.options import (
     Consent,
     ObjectOptions,
     SyncOptions,
+    check_words,
     delete_consent,
     object_options,
     option_list,
@@ -18,6 +19,7 @@ from trimtab.engine.sync.options import (
     wave_of,
     written_server_side,
 )
+from trimtab.errors import InvalidSpec
 from trimtab.kube.cluster import Propagation
 
 ARGOCD, OURS = "argocd.argoproj.io/sync-options", "trimtab.dev/sync-options"
@@ -71,6 +73,33 @@ def test_words_that_are_no_option_or_no_value_of_one_are_found(
     words: list[str], unknown: tuple[str, ...]
 ) -> None:
     assert unknown_words(words) == unknown
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["Prune=true", "PrunLast=true"],
+            "sync option PrunLast=true: there is no such option. There is PruneLast, Prune, ",
+        ),
+        (["prunelast=true"], "sync option prunelast=true: there is no such option. There is PruneLast, "),
+        (["Foo"], "sync option Foo: there is no such option. There is ApplyOutOfSyncOnly, "),
+        (
+            ["Prune=maybe"],
+            "sync option Prune=maybe: it has no such value. There is Prune=true or Prune=false or ",
+        ),
+    ],
+)
+def test_a_word_that_means_nothing_is_refused_with_those_there_are_the_likeliest_first(
+    words: list[str], sentence: str
+) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        check_words(words)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_words_that_mean_something_are_not_refused() -> None:
+    check_words(["Prune=confirm", "PrunePropagationPolicy=orphan", "FailOnSharedResource=true"])
 
 
 def test_our_annotation_is_read_before_argo_cds() -> None:

@@ -130,7 +130,7 @@ def test_ctrl_c_ends_the_real_command_quietly(tmp_path: Path) -> None:
         with fifo.open("w"):  # opens when the command has come as far as reading it
             process.send_signal(signal.SIGINT)
         # The file has ended by now: a signal that came just before the read began is not left waiting for it.
-        said = process.communicate(timeout=30)
+        said = process.communicate(timeout=60)
         assert (process.returncode, said) == (130, (b"", b""))
 
 

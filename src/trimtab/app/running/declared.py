@@ -9,7 +9,7 @@ for a file that went, so that a typing error withdraws nothing.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from trimtab.app.shards import Shard
 from trimtab.app.sources import HERE, AppSource, recorded
-from trimtab.engine.units import Destination, Policy, SyncUnit
+from trimtab.engine.units import Destination, OnRemoval, Policy, SyncUnit
 from trimtab.errors import InvalidSpec, TrimtabError
 from trimtab.resources import yaml
 from trimtab.sources.trees import EntryKind, Tree
@@ -27,6 +27,8 @@ from trimtab.sources.trees import EntryKind, Tree
 #: bytes of the largest file that is read, and how many files
 LARGEST_FILE: Final = 256 << 10
 MOST_FILES: Final = 20_000
+#: so many units may go at once and have their objects deleted, even if no others are left
+MOST_REMOVED: Final = 3
 _ENDINGS: Final = (".yaml", ".yml")
 _SOURCE_FIELDS: Final = frozenset({"folder", "repoURL", "targetRevision", "spec"})
 
@@ -58,6 +60,7 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str = ""
     policy: Policy = Policy()
     tenant: str = ""
+    on_removal: OnRemoval = msgspec.field(default=OnRemoval.KEEP, name="onRemoval")
 
 
 def snapshot_of(tree: Tree, origin: Origin, revision: str) -> Snapshot:
@@ -120,6 +123,7 @@ def unit_in(content: bytes, unit_id: str, where: str, origin: Origin) -> SyncUni
         destination=destination,
         policy=file.policy,
         tenant=file.tenant,
+        on_removal=file.on_removal,
         declared_in=str(origin),
     )
 
@@ -164,6 +168,19 @@ class Withdraw(Struct, frozen=True):
     id: str
 
 
+class Remove(Struct, frozen=True):
+    """A recorded unit's objects are to be deleted, and then it is to be kept no longer."""
+
+    id: str
+
+
+class Hold(Struct, frozen=True):
+    """A recorded unit's objects would have to be deleted and are not, for this reason."""
+
+    id: str
+    reason: str
+
+
 class Refuse(Struct, frozen=True):
     """A unit's file is not followed, for this reason."""
 
@@ -171,14 +188,15 @@ class Refuse(Struct, frozen=True):
     reason: str
 
 
-Move: TypeAlias = Record | Amend | Withdraw | Refuse
+Move: TypeAlias = Record | Amend | Withdraw | Remove | Hold | Refuse
 
 
 def moves(snapshot: Snapshot, known: Iterable[SyncUnit], origin: Origin, shard: Shard) -> tuple[Move, ...]:
     """What has to be recorded of a shard's units so that the records say what the files say.
 
     An app that a command recorded is taken over by a file of its name; a unit of another origin is not. Only
-    what this origin declared before is ever withdrawn, and never what has a file that cannot be read.
+    what this origin declared before is ever withdrawn, and never what has a file that cannot be read. Objects
+    are deleted only of units that said so while they had a file.
     """
     by_id = {unit.id: unit for unit in known if shard.has(unit.id)}
     found: list[Move] = [
@@ -187,10 +205,28 @@ def moves(snapshot: Snapshot, known: Iterable[SyncUnit], origin: Origin, shard: 
     for unit_id, unit in snapshot.units.items():
         if shard.has(unit_id):
             found.extend(_move(unit, by_id.get(unit_id), origin))
-    for unit_id, unit in by_id.items():
-        if unit.declared_in == str(origin) and unit_id not in {*snapshot.units, *snapshot.problems}:
-            found.append(Withdraw(unit_id))
+    declared = [unit for unit in by_id.values() if unit.declared_in == str(origin)]
+    gone = [unit for unit in declared if unit.id not in {*snapshot.units, *snapshot.problems}]
+    doubt = _doubt(snapshot, declared, gone)
+    found.extend(_farewell(unit, doubt) for unit in gone)
     return tuple(found)
+
+
+def _farewell(unit: SyncUnit, doubt: str) -> Move:
+    if unit.on_removal is OnRemoval.KEEP:
+        return Withdraw(unit.id)
+    return Hold(unit.id, doubt) if doubt else Remove(unit.id)
+
+
+def _doubt(snapshot: Snapshot, declared: Sequence[SyncUnit], gone: Sequence[SyncUnit]) -> str:
+    """Why objects should not be deleted on the word of these files; empty if they may be."""
+    if not snapshot.units:
+        return "no unit is declared any more, and an empty folder deletes nothing"
+    if snapshot.problems:
+        return f"not every file can be read ({', '.join(sorted(snapshot.problems)[:3])})"
+    if len(gone) > MOST_REMOVED and len(gone) * 2 > len(declared):
+        return f"{len(gone)} of {len(declared)} units went at once, which is more than half"
+    return ""
 
 
 def _move(unit: SyncUnit, known: SyncUnit | None, origin: Origin) -> Iterator[Move]:
@@ -204,4 +240,4 @@ def _move(unit: SyncUnit, known: SyncUnit | None, origin: Origin) -> Iterator[Mo
 
 def declared_part(unit: SyncUnit) -> tuple[object, ...]:
     """What a file says of a unit."""
-    return unit.source, unit.destination, unit.policy, unit.tenant, unit.declared_in
+    return unit.source, unit.destination, unit.policy, unit.tenant, unit.on_removal, unit.declared_in

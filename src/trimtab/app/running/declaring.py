@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from trimtab.app.running.declared import (
     Amend,
-    Move,
+    Hold,
     Origin,
     Record,
     Refuse,
+    Remove,
     Snapshot,
     Withdraw,
     moves,
@@ -31,20 +32,25 @@ from trimtab.app.running.events import (
     AnyEvent,
     UnitDeclared,
     UnitFileRefused,
+    UnitRemovalHeld,
     UnitsRead,
     UnitsUnread,
     UnitWithdrawn,
 )
 from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
+from trimtab.engine.stores.changing import with_end
 from trimtab.engine.units import SyncUnitStore, UnitMissing
 from trimtab.errors import Conflict, TrimtabError, Unavailable
 from trimtab.sources import FolderTree, Repositories, tree_of
 from trimtab.sources.repositories.revisions import Standing
-from trimtab.tasks import Clock
+from trimtab.tasks import Clock, DeadlinePassed, time_limit
 
 Tell: TypeAlias = Callable[[AnyEvent], None]
 _AGAIN = 5.0
+#: how long units that are withdrawn may take to end what is under way, and how often that is looked at
+_ENDS_WITHIN = timedelta(seconds=20)
+_LOOK_AGAIN = 0.2
 
 
 class Declarations:
@@ -152,22 +158,59 @@ async def follow_repository(declarations: Declarations, repositories: Repositori
 
 
 async def keep_records(
-    declarations: Declarations, store: SyncUnitStore, shard: Shard, *, clock: Clock, tell: Tell
+    declarations: Declarations,
+    store: SyncUnitStore,
+    shard: Shard,
+    *,
+    remove: Callable[[Collection[str]], None],
+    clock: Clock,
+    tell: Tell,
 ) -> None:
-    """Have the records of a shard say what the files say, for ever."""
+    """Have the records of a shard say what the files say, for ever; `remove` hears whose objects go."""
     seen: Snapshot | None = None
     while True:
         snapshot = await declarations.after(seen)
         try:
-            for move in moves(snapshot, await store.list(), declarations.origin, shard):
-                tell(await _made(move, store, snapshot, clock))
+            found = moves(snapshot, await store.list(), declarations.origin, shard)
+            remove([move.id for move in found if isinstance(move, Remove)])
+            await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
+            for move in found:
+                if not isinstance(move, Remove):
+                    tell(await _made(move, store, snapshot, clock))
             seen = snapshot
         except Unavailable as error:
             declarations.unread(str(error))
             await clock.sleep(_AGAIN)
 
 
-async def _made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
+async def _end(store: SyncUnitStore, withdrawn: list[str], clock: Clock) -> None:
+    """Have what is under way on these units end before they go, so that nothing of it stays behind.
+
+    A cluster that cannot be reached is not waited for without end: whoever reaches it next lets go of what is
+    left there.
+    """
+    ending = set(withdrawn)
+    with suppress(DeadlinePassed):
+        async with time_limit(_ENDS_WITHIN, clock=clock, subject="units without a file"):
+            while ending := {each for each in ending if await _is_busy(store, each)}:
+                await clock.sleep(_LOOK_AGAIN)
+
+
+async def _is_busy(store: SyncUnitStore, unit_id: str) -> bool:
+    """Whether something is under way on a unit; then it has been asked to end."""
+    try:
+        unit = await store.get(unit_id)
+        if unit.operation is not None and not unit.operation.ended_by:
+            unit = await store.amend(unit_id, with_end("a runner, whose unit file went"))
+    except UnitMissing:
+        return False
+    return unit.operation is not None
+
+
+_Recorded: TypeAlias = Record | Amend | Withdraw | Hold | Refuse
+
+
+async def _made(move: _Recorded, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
     """Make a move; whoever was faster is not overruled, and the next reading sees what he did."""
     try:
         return await _move_made(move, store, snapshot, clock)
@@ -176,7 +219,7 @@ async def _made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clo
         return UnitFileRefused(at=clock.now(), unit=unit_id, reason=str(error))
 
 
-async def _move_made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
+async def _move_made(move: _Recorded, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
     match move:
         case Record(unit=unit):
             await store.create(unit)
@@ -188,6 +231,8 @@ async def _move_made(move: Move, store: SyncUnitStore, snapshot: Snapshot, clock
             with suppress(UnitMissing):  # somebody was faster
                 await store.delete(unit_id)
             return UnitWithdrawn(at=clock.now(), unit=unit_id)
+        case Hold(id=unit_id, reason=reason):
+            return UnitRemovalHeld(at=clock.now(), unit=unit_id, reason=reason)
         case Refuse(id=unit_id, reason=reason):
             return UnitFileRefused(at=clock.now(), unit=unit_id, reason=reason)
         case _:

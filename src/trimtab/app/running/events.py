@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.events import Event, Severity, severity_of
+from trimtab.resources.tables import one_line
 
 
 class Listening(Struct, frozen=True, kw_only=True, tag_field="event", tag="Listening"):
@@ -52,6 +53,17 @@ class ShardHeldElsewhere(Struct, frozen=True, kw_only=True, tag_field="event", t
 
     def __str__(self) -> str:
         return f"shard {self.shard} is kept by {self.holder}"
+
+
+class ShardHandedOver(Struct, frozen=True, kw_only=True, tag_field="event", tag="ShardHandedOver"):
+    """A shard is let go, for a runner that keeps fewer."""
+
+    at: datetime
+    shard: str
+    to: str
+
+    def __str__(self) -> str:
+        return f"shard {self.shard} is handed over to {self.to}, who keeps fewer"
 
 
 class HomeUnreachable(Struct, frozen=True, kw_only=True, tag_field="event", tag="HomeUnreachable"):
@@ -119,6 +131,37 @@ class UnitWithdrawn(Struct, frozen=True, kw_only=True, tag_field="event", tag="U
         return "its file is gone: it is kept no longer, and its objects stay"
 
 
+class UnitRemoving(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoving"):
+    """A unit's file is gone, and it asked that its objects be deleted then: that begins."""
+
+    at: datetime
+    unit: str
+
+    def __str__(self) -> str:
+        return "its file is gone: its objects are deleted, as it asked"
+
+
+class UnitRemovalHeld(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemovalHeld"):
+    """A unit's file is gone, and for this reason its objects are still there."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"its file is gone, and its objects are not yet: {self.reason}"
+
+
+class UnitRemoved(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoved"):
+    """A unit's file is gone, and so are its objects."""
+
+    at: datetime
+    unit: str
+
+    def __str__(self) -> str:
+        return "its file is gone, and so are its objects"
+
+
 class SourceTrouble(Struct, frozen=True, kw_only=True, tag_field="event", tag="SourceTrouble"):
     """News of a unit's repository cannot be had; the last good revision stays in force."""
 
@@ -178,12 +221,16 @@ RunnerEvent: TypeAlias = (
     | ShardTaken
     | ShardLost
     | ShardHeldElsewhere
+    | ShardHandedOver
     | HomeUnreachable
     | UnitsRead
     | UnitsUnread
     | UnitFileRefused
     | UnitDeclared
     | UnitWithdrawn
+    | UnitRemoving
+    | UnitRemovalHeld
+    | UnitRemoved
     | SourceTrouble
     | CommitFound
     | WebhookHeard
@@ -197,6 +244,7 @@ _WORRYING = (
     HomeUnreachable,
     UnitsUnread,
     UnitFileRefused,
+    UnitRemovalHeld,
     SourceTrouble,
     WebhookTurnedAway,
 )
@@ -216,4 +264,5 @@ def text_line(event: AnyEvent) -> str:
     about = getattr(event, "unit", "") or getattr(event, "cluster", "")
     words = " ".join(str(event).split())
     stamp = event.at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{stamp} {'WARNING' if worrying else 'INFO':7} {f'{about}: ' if about else ''}{words}"
+    line = f"{stamp} {'WARNING' if worrying else 'INFO':7} {f'{about}: ' if about else ''}{words}"
+    return one_line(line)  # what others say may hold what commands a terminal

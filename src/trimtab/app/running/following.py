@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
-from trimtab.engine.units import Gone, Stored, SyncUnit, UnitNews
+from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
-from trimtab.sources import FolderOrigin, Renderer, Repositories, RevisionOrigin
+from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
@@ -28,6 +28,13 @@ from trimtab.tasks import Clock
 
 #: has a unit looked at soon, if it is kept here
 Look: TypeAlias = Callable[[str], None]
+
+
+class Timed(Protocol):
+    """Who is told of renders."""
+
+    def __call__(self, seconds: float, *, failed: bool) -> None:
+        """One took so long."""
 
 
 class _Moved(Struct, frozen=True):
@@ -120,8 +127,8 @@ class Commits:
     def _follow(self, unit: SyncUnit) -> None:
         try:
             source = source_of(unit)
-            if not source.repo_url:
-                self.forget(unit.id)
+            if not source.repo_url or source.spec.chart:
+                self.forget(unit.id)  # new versions of charts are found by the usual look at units
                 return
             wanted = self._wishes.of(source.repo_url, source.target_revision)
             if self._followed.get(unit.id) != wanted:
@@ -148,6 +155,7 @@ class FollowedManifests(SourceManifests):
         self,
         renderer: Renderer,
         repositories: Repositories,
+        charts: Charts,
         wishes: Wishes,
         readers: Readers,
         capabilities: Callable[[str], Awaitable[Capabilities]],
@@ -156,7 +164,10 @@ class FollowedManifests(SourceManifests):
         async def at_hand() -> Repositories:
             return repositories
 
-        super().__init__(renderer, at_hand, wishes, Capabilities())
+        async def charts_at_hand() -> Charts:
+            return charts
+
+        super().__init__(renderer, at_hand, charts_at_hand, wishes, Capabilities())
         self._repositories = repositories
         self._readers = readers
         self._asked_of = capabilities
@@ -182,7 +193,26 @@ class FollowedManifests(SourceManifests):
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:
         return await self._asked_of(unit.destination.cluster)
 
-    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+    def _note(
+        self, unit_id: str, tree: FolderOrigin | RevisionOrigin | ChartOrigin, rendered: Rendered
+    ) -> None:
         if isinstance(tree, RevisionOrigin):
             trees = {look.source: look.source for look in rendered.read} | {MAIN: tree.revision.mirror}
             self._readers.note(unit_id, rendered.read, trees)
+
+
+class TimedManifests:
+    """Another generator, with somebody who is told how long each answer took and whether there was one."""
+
+    def __init__(self, manifests: ManifestGenerator, told: Timed, clock: Clock) -> None:
+        self._manifests, self._told, self._clock = manifests, told, clock
+
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests of a unit, as the other makes them."""
+        started, failed = self._clock.monotonic(), True
+        try:
+            found = await self._manifests.generate(unit, revision, no_cache=no_cache)
+            failed = False
+            return found
+        finally:
+            self._told(self._clock.monotonic() - started, failed=failed)

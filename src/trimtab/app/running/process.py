@@ -10,17 +10,19 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.running.clusters import Clusters, Connect, named
 from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository
 from trimtab.app.running.events import AnyEvent, HomeUnreachable, Stopping
-from trimtab.app.running.figures import exposition
-from trimtab.app.running.following import Commits, FollowedManifests
+from trimtab.app.running.figures import RunnerFigures
+from trimtab.app.running.following import Commits, FollowedManifests, TimedManifests
 from trimtab.app.running.runner import Home, Runner
 from trimtab.app.running.serving import questions, secret_files, served, webhooks
 from trimtab.app.running.showing import status_json, unready
@@ -28,7 +30,7 @@ from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.settings import Settings
-from trimtab.sources import Renderer, Repositories
+from trimtab.sources import Charts, Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.tasks import Clock, SystemClock, plain_group, run_together
 
@@ -48,6 +50,8 @@ class Process(Struct, frozen=True, kw_only=True):
     #: where unit files are kept, if units are declared in files
     origin: Origin | None
     tell: Callable[[AnyEvent], None]
+    #: what is counted; connections may tell it of their requests
+    figures: RunnerFigures = field(default_factory=RunnerFigures)
     clock: Clock = SystemClock()
 
 
@@ -67,14 +71,15 @@ class _View:
         declared = declarations is None or declarations.current is not None
         return unready(self.runner.stands(), declared=declared)
 
-    def status(self) -> dict[str, Any]:
-        """How everything stands."""
+    def status(self) -> Callable[[], dict[str, Any]]:
+        """How everything stands now, to be written down in a thread."""
         stands = self.runner.stands() if self.runner is not None else ()
         declarations = self.runner.declarations if self.runner is not None else None
         units = [unit.id for each in stands for unit in each.units]
         commits = self.commits
         problems = {unit_id: commits.problem(unit_id) for unit_id in units} if commits is not None else {}
-        return status_json(
+        return partial(
+            status_json,
             self._process.me,
             stands,
             problems,
@@ -82,9 +87,9 @@ class _View:
             trouble=declarations.problem if declarations is not None else "",
         )
 
-    def figures(self) -> bytes:
-        """The metrics of every shard that is kept here."""
-        return exposition(self.runner.metrics() if self.runner is not None else {})
+    def figures(self) -> Callable[[], bytes]:
+        """The metrics of now, to be written down in a thread."""
+        return self._process.figures.reading(self.runner.metrics() if self.runner is not None else {})
 
     def look(self, unit_id: str) -> None:
         """Have a unit looked at soon."""
@@ -98,6 +103,7 @@ class _View:
 
 async def keep_running(process: Process) -> None:
     """Run until a signal asks to end."""
+    process = replace(process, tell=_both(process.figures.tell, process.tell))
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for asked in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(asked, stop.set)
@@ -106,6 +112,16 @@ async def keep_running(process: Process) -> None:
         await stop.wait()
         process.tell(Stopping(at=process.clock.now()))
         running.cancel()
+
+
+def _both(
+    first: Callable[[AnyEvent], None], second: Callable[[AnyEvent], None]
+) -> Callable[[AnyEvent], None]:
+    def tell(event: AnyEvent) -> None:
+        first(event)
+        second(event)
+
+    return tell
 
 
 async def _run(process: Process) -> None:
@@ -145,12 +161,19 @@ async def _loops(
     settings, clock, tell = process.settings, process.clock, process.tell
     clusters = Clusters(process.connections, namespaces=settings.runner.namespaces, clock=clock)
     async with (
-        Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
-        Repositories(settings.repositories, path=process.path) as repositories,
+        Repositories(settings.repositories, path=process.path, told=process.figures.git) as repositories,
+        Charts(settings.repositories) as charts,
+        Renderer(
+            settings.rendering, settings.programs, path=process.path, bases=repositories.fetch
+        ) as renderer,
     ):
+        renderer.use_key(installation.rendering_key)
         wishes = Wishes(settings.repositories)
         commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
-        manifests = FollowedManifests(renderer, repositories, wishes, commits.readers, clusters.capabilities)
+        followed = FollowedManifests(
+            renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
+        )
+        manifests = TimedManifests(followed, process.figures.rendered, clock)
         declarations = _declarations(process)
         view.commits = commits
         view.runner = Runner(

@@ -2,32 +2,37 @@
 
 Everything that must not be forgotten is in the cluster's records, so a runner that is killed is succeeded by
 any other. A shard is kept under a lease; every write of its engine asks first whether the lease still holds.
+Where there are several shards, a runner that keeps many hands over to one that keeps few: see `balancing`.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.installation import Installation
+from trimtab.app.running.balancing import Division, division_of, surplus, turn
 from trimtab.app.running.clusters import Clusters
 from trimtab.app.running.declaring import Declarations, keep_records
-from trimtab.app.running.events import AnyEvent, ShardHeldElsewhere, ShardLost, ShardTaken
+from trimtab.app.running.events import AnyEvent, ShardHandedOver, ShardHeldElsewhere, ShardLost, ShardTaken
 from trimtab.app.running.fencing import FencedCluster
 from trimtab.app.running.following import Commits
+from trimtab.app.running.removing import Removals
 from trimtab.app.running.showing import ClusterStand, ShardStand
 from trimtab.app.running.store import ShardStore
-from trimtab.app.shards import Shard, is_app_lease, rivals, shard_named, shards, terms_of
+from trimtab.app.shards import Shard, is_app_lease, rivals, seats, shard_named, shards, terms_of
 from trimtab.engine import Engine, Keyring, Metrics, RecordArchive, RecordStore
 from trimtab.engine.events import Event
 from trimtab.engine.units import ManifestGenerator
 from trimtab.errors import Unavailable
 from trimtab.kube import Lease
 from trimtab.kube.cluster import Cluster
-from trimtab.kube.leases import LEASES, Holding, LeaseTaken, holding_in
+from trimtab.kube.leases import LEASES, Holding, LeaseTaken, Sighting, holding_in, sighted
 from trimtab.settings import Settings
 from trimtab.tasks import Clock, run_together
 
@@ -45,7 +50,23 @@ class _Keeping:
 
     def __init__(self, engine: Engine, store: ShardStore, metrics: Metrics) -> None:
         self.engine, self.store, self.metrics = engine, store, metrics
+        self.removals: Removals | None = None
         self.known = False
+        #: to whom it is handed over, as soon as somebody keeps fewer
+        self.heir: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no operation of its units is under way."""
+        return self.known and all(unit.operation is None for unit in self.engine.units())
+
+
+class _HandedOver(Exception):
+    """A shard is let go for another runner."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__(f"handed over to {to}")
+        self.to = to
 
 
 class _RivalsHold(Exception):
@@ -76,11 +97,18 @@ class Runner:
         self.declarations = declarations
         self._terms = terms_of(settings.runner.takeover)
         self._kept: dict[Shard, _Keeping] = {}
+        #: shards that are about to be taken, which need room as well
+        self._reaching: set[Shard] = set()
         self._holders: dict[Shard, str] = {}
+        self._division = Division(count=settings.runner.shards)
 
     async def run(self) -> None:
         """Stand for every shard, until cancelled."""
-        await run_together(*(self._stand_for(shard) for shard in shards(self._settings.runner.shards)))
+        count = self._settings.runner.shards
+        loops = [self._stand_for(shard) for shard in shards(count)]
+        if count > 1:
+            loops += [self._sit(), self._balance()]
+        await run_together(*loops)
 
     def look(self, unit_id: str) -> None:
         """Have a unit looked at soon, if it is kept here."""
@@ -107,23 +135,96 @@ class Runner:
                 await lease.hold(lambda: self._keep(shard, lease), waits=False)
             except LeaseTaken:
                 continue
+            except _HandedOver as handed:
+                now = self._clock.now()
+                self._tell(ShardHandedOver(at=now, shard=str(shard), to=handed.to))
+                await self._leave(lease)
             except _RivalsHold as rival:
                 self._lost(shard, f"{rival}: runners have to agree on the number of shards")
                 await self._lease(rival.rival.lease).freed()
             except Unavailable as error:
                 self._lost(shard, str(error))
-                await self._clock.sleep(self._terms.rhythm.total_seconds())
+                await self._rest()
+            finally:
+                self._reaching.discard(shard)
 
     async def _watch_for(self, shard: Shard, lease: Lease) -> None:
-        """Return when a shard can be had, and there is room for it."""
+        """Return when a shard can be had, there is room for it, and it is our turn."""
         while True:
             holding = await lease.holding()
             self._note_holder(shard, holding.holder if holding is not None else "")
             await lease.freed()
-            most = self._settings.runner.most_shards
-            if most is None or len(self._kept) < most:
+            before = turn(self._division, self._home.me)
+            if before:
+                await self._rest(2 * before)
+                if await lease.holder():
+                    continue
+            if self._has_room():
+                self._reaching.add(shard)
                 return
-            await self._clock.sleep(self._terms.rhythm.total_seconds())
+            await self._rest()
+
+    def _has_room(self) -> bool:
+        most = self._settings.runner.most_shards
+        return most is None or len({*self._kept, *self._reaching}) < most
+
+    async def _rest(self, times: int = 1) -> None:
+        await self._clock.sleep(times * self._terms.rhythm.total_seconds())
+
+    # -- sharing -----------------------------------------------------------------------------------------
+
+    async def _sit(self) -> None:
+        """Be seen by others for as long as there is room for a shard."""
+        places = [self._lease(name) for name in seats(self._settings.runner.shards)]
+        while True:
+            for place in places if self._has_room() else ():
+                try:
+                    await place.hold(self._until_full, waits=False)
+                    break
+                except LeaseTaken:
+                    continue
+                except Unavailable:
+                    break
+            await self._rest()
+
+    async def _until_full(self) -> None:
+        while self._has_room():
+            await self._rest()
+
+    async def _balance(self) -> None:
+        """Hand over a shard whenever somebody keeps fewer, one at a time and between operations."""
+        sightings: dict[str, Sighting] = {}
+        while True:
+            try:
+                sightings = await self._sighted(sightings)
+            except Unavailable:
+                await self._rest()
+                continue
+            me, now = self._home.me, self._clock.monotonic()
+            fresh = self._terms.give_up_after.total_seconds()
+            self._division = division_of(sightings, self._settings.runner.shards, me, now, fresh=fresh)
+            idle = [shard for shard, keeping in self._kept.items() if keeping.is_idle]
+            found = surplus(self._division, me, idle)
+            if found is not None and not self._kept[found[0]].heir.done():
+                self._kept[found[0]].heir.set_result(found[1])
+            await self._rest()
+
+    async def _sighted(self, before: dict[str, Sighting]) -> dict[str, Sighting]:
+        """Every lease of the installation, with the time since which it has been as it is."""
+        found = await self._leases()
+        now = self._clock.monotonic()
+        return {name: sighted(before.get(name), holding, now) for name, holding in found.items()}
+
+    async def _leave(self, lease: Lease) -> None:
+        """Leave a shard to others, until somebody has it or nobody wanted it."""
+        until = self._clock.monotonic() + self._terms.duration.total_seconds()
+        while self._clock.monotonic() < until:
+            with suppress(Unavailable):
+                if await lease.holder():
+                    return
+            await self._rest()
+
+    # -- keeping -----------------------------------------------------------------------------------------
 
     def _note_holder(self, shard: Shard, holder: str) -> None:
         if holder and holder != self._home.me and self._holders.get(shard) != holder:
@@ -145,12 +246,14 @@ class Runner:
         engine = self._engine(lease, store)
         keeping = _Keeping(engine, store, engine.metrics())
         self._kept[shard], self._holders[shard] = keeping, self._home.me
+        self._reaching.discard(shard)
         self._tell(ShardTaken(at=self._clock.now(), shard=str(shard)))
         try:
             await run_together(
                 engine.run(self._settings.runner.looks_at_once, self._settings.runner.syncs_at_once),
                 self._note_known(keeping),
-                *self._declaring(records, shard),
+                self._until_handed_over(keeping),
+                *self._declaring(keeping, records, lease, shard),
             )
         finally:
             del self._kept[shard]
@@ -159,24 +262,36 @@ class Runner:
                 for unit in engine.units():
                     self._commits.forget(unit.id)
 
-    def _declaring(self, records: RecordStore, shard: Shard) -> tuple[Coroutine[Any, Any, None], ...]:
+    def _declaring(
+        self, keeping: _Keeping, records: RecordStore, lease: Lease, shard: Shard
+    ) -> tuple[Coroutine[Any, Any, None], ...]:
         if self.declarations is None:
             return ()
-        return (keep_records(self.declarations, records, shard, clock=self._clock, tell=self._tell),)
+        clock, tell = self._clock, self._tell
+        removals = Removals(keeping.engine, records, self._archive(lease), clock=clock, tell=tell)
+        keeping.removals = removals
+        following = keep_records(
+            self.declarations, records, shard, remove=removals.want, clock=clock, tell=tell
+        )
+        return following, removals.run()
 
     async def _note_known(self, keeping: _Keeping) -> None:
         await keeping.engine.known()
         keeping.known = True
 
+    async def _until_handed_over(self, keeping: _Keeping) -> None:
+        raise _HandedOver(await keeping.heir)
+
     async def _held(self) -> dict[str, Holding]:
-        """Every lease of the installation that somebody holds, by its name."""
-        found: dict[str, Holding] = {}
-        namespace = self._home.installation.namespace
+        """Every lease of the installation that somebody else holds, by its name."""
+        found = await self._leases()
+        return {name: each for name, each in found.items() if each.holder not in {"", self._home.me}}
+
+    async def _leases(self) -> dict[str, Holding]:
+        """Every lease of the installation, by its name."""
+        namespace, found = self._home.installation.namespace, dict[str, Holding]()
         async for page in self._home.cluster.list(LEASES, namespace=namespace):
-            for lease in page.objects:
-                holding = holding_in(lease)
-                if holding.holder and holding.holder != self._home.me:
-                    found[lease.metadata.name] = holding
+            found |= {lease.metadata.name: holding_in(lease) for lease in page.objects}
         return found
 
     def _engine(self, lease: Lease, store: ShardStore) -> Engine:
@@ -187,16 +302,20 @@ class Runner:
             self._manifests,
             store,
             cache=settings.cache,
-            archive=RecordArchive(
-                FencedCluster(self._home.cluster, lambda: lease.is_held),
-                namespace=installation.namespace,
-                keys=Keyring(installation.key),
-            ),
+            archive=self._archive(lease),
             key=installation.key,
             clock=self._clock,
         )
         engine.events.subscribe(self._tell_event)
         return engine
+
+    def _archive(self, lease: Lease) -> RecordArchive:
+        installation = self._home.installation
+        return RecordArchive(
+            FencedCluster(self._home.cluster, lambda: lease.is_held),
+            namespace=installation.namespace,
+            keys=Keyring(installation.key),
+        )
 
     def _tell_event(self, event: Event) -> None:
         self._tell(event)
@@ -236,4 +355,5 @@ class Runner:
             clusters=tuple(rooms),
             units=keeping.engine.units(),
             left=dict(keeping.store.left),
+            removals=dict(keeping.removals.waiting) if keeping.removals is not None else {},
         )

@@ -35,15 +35,20 @@ class Answers(Protocol):
     def unready(self) -> tuple[str, ...]:
         """What is missing before it does its work."""
 
-    def status(self) -> dict[str, Any]:
-        """How everything stands."""
+    def status(self) -> Callable[[], dict[str, Any]]:
+        """How everything stands now; the answer puts it into words, in a thread."""
 
-    def figures(self) -> bytes:
-        """The metrics."""
+    def figures(self) -> Callable[[], bytes]:
+        """The metrics of now; the answer makes their text, in a thread."""
 
 
 def questions(answers: Answers) -> web.Application:
-    """Probes, metrics and status."""
+    """Probes, metrics and status.
+
+    What takes longer with every unit happens in a thread, for one who asks at a time: however many ask, the
+    loop shares the processor with one of them.
+    """
+    turn = asyncio.Semaphore(1)
 
     async def healthz(_request: web.Request) -> web.Response:
         return web.Response(text="ok\n")  # whoever answers has a loop that turns
@@ -53,10 +58,13 @@ def questions(answers: Answers) -> web.Application:
         return web.Response(status=503 if missing else 200, text="\n".join(missing or ("ok",)) + "\n")
 
     async def metrics(_request: web.Request) -> web.Response:
-        return web.Response(body=answers.figures(), headers={"Content-Type": _TEXT})
+        async with turn:
+            body = await asyncio.to_thread(answers.figures())
+        return web.Response(body=body, headers={"Content-Type": _TEXT})
 
     async def status(_request: web.Request) -> web.Response:
-        body = await asyncio.to_thread(msgspec.json.encode, answers.status())
+        async with turn:
+            body = await asyncio.to_thread(_written, answers.status())
         return web.Response(body=body, content_type="application/json")
 
     application = web.Application(client_max_size=1024)
@@ -69,6 +77,10 @@ def questions(answers: Answers) -> web.Application:
         ]
     )
     return application
+
+
+def _written(status: Callable[[], dict[str, Any]]) -> bytes:
+    return msgspec.json.encode(status())
 
 
 def webhooks(

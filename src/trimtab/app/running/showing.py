@@ -11,6 +11,7 @@ from msgspec import Struct
 from trimtab.app.sources import source_of
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import TrimtabError
+from trimtab.sources.charts.wishes import WantedChart, access_of
 from trimtab.sources.repositories.addresses import address_of
 
 
@@ -36,6 +37,8 @@ class ShardStand(Struct, frozen=True, kw_only=True):
     units: tuple[SyncUnit, ...] = ()
     #: units that are recorded and not kept, and why
     left: Mapping[str, str] = {}
+    #: units whose file is gone and whose objects are still there, and why
+    removals: Mapping[str, str] = {}
 
 
 def unready(shards: Iterable[ShardStand], *, declared: bool) -> tuple[str, ...]:
@@ -70,6 +73,7 @@ def status_json(
             for room in each.clusters
         ],
         "units": [unit_json(unit, problems.get(unit.id, "")) for each in stands for unit in each.units],
+        "removals": {unit_id: reason for each in stands for unit_id, reason in each.removals.items()},
         "left": {unit_id: reason for each in stands for unit_id, reason in each.left.items()},
     }
 
@@ -106,6 +110,8 @@ def _source(unit: SyncUnit) -> str:
     """Where the unit comes from; an address that could hold a password is told without it."""
     try:
         source = source_of(unit)
+        if source.spec.chart:
+            return str(access_of(WantedChart(url=source.repo_url, name=source.spec.chart)).place)
         place = str(address_of(source.repo_url)) if source.repo_url else source.folder
     except TrimtabError:
         return ""

@@ -85,9 +85,12 @@ class Definition(Struct, frozen=True):
 
 
 def with_definitions(catalog: Catalog, definitions: Iterable[Definition]) -> Catalog:
-    """The catalog with these definitions as they are now."""
+    """The catalog with these definitions as they are now.
+
+    Two may declare the same kind; the server lets one have it, and what it says of the other hides nothing.
+    """
     kinds = dict(catalog.kinds)
-    for each in definitions:
+    for each in sorted(definitions, key=lambda one: bool(one.resources)):
         if each.resources:
             kinds[each.group, each.kind] = each.resources
         else:

@@ -78,6 +78,7 @@ class ClusterCache:
         server: str = "",
         digest_key: bytes = b"",
         rest: timedelta = timedelta(0),
+        keeps: Callable[[Mark], bool] | None = None,
         clock: Clock | None = None,
     ) -> None:
         """A cache of what `reach` covers and `chosen` lets in; `server` is what the filter's rules call it.
@@ -85,10 +86,12 @@ class ClusterCache:
         Health is judged by `judge`, or else by the rules of the built-in kinds. With a `digest_key` nobody
         without it can guess contents, such as those of Secrets, from digests. Whoever asks a few things and
         goes lets it `rest`: for so long after everything was read, only changes of kinds that somebody wants
-        are heard. Nothing is lost: what happened meanwhile is told afterwards.
+        are heard. Nothing is lost: what happened meanwhile is told afterwards. With `keeps`, whole manifests
+        are kept of roots alone whose mark it says so of, rather than of all that carry our kind of mark.
         """
         self._cluster, self._settings, self._clock = cluster, settings, clock or SystemClock()
         self._tracking, self._judge, self._digest_key = tracking, judge or judged_by(), digest_key
+        self._keeps = keeps
         self._reach, self._chosen, self._server = reach, chosen, server
         self._gate = Gate(cluster, settings.lists_at_once, settings.list_patience)
         self._kinds = Kinds(cluster, settings, self._clock, self._arrange)
@@ -196,7 +199,7 @@ class ClusterCache:
                 told(change)
 
     def _recorder(self) -> Recorder:
-        return Recorder(self._tracking, self._judge, self._scope, self._digest_key)
+        return Recorder(self._tracking, self._judge, self._scope, self._digest_key, self._keeps)
 
     def _scope(self, group: str, kind: str) -> bool | None:
         return self._kinds.catalog.namespaced(group, kind)

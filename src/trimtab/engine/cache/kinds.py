@@ -84,7 +84,8 @@ class Kinds:
     def undefine(self, key: ResourceKey) -> None:
         """A CustomResourceDefinition is gone, and with it what it declared."""
         if (gone := self._definitions.pop(key, None)) is not None:
-            self._learn(with_definitions(self.catalog, [Definition(gone.group, gone.kind, ())]))
+            left = (Definition(gone.group, gone.kind, ()), *self._definitions.values())
+            self._learn(with_definitions(self.catalog, left))
             self._news.set()
 
     def announce(self, key: ResourceKey, told: KubeObject) -> None:

@@ -6,6 +6,7 @@ whoever judges health decodes what that takes, and of the kinds it judges alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -57,14 +58,21 @@ class Recorded(Struct, frozen=True):
 class Recorder:
     """Makes records, always by the same rules."""
 
-    def __init__(self, tracking: Tracking, judge: Judge, scopes: Scopes, digest_key: bytes = b"") -> None:
+    def __init__(
+        self,
+        tracking: Tracking,
+        judge: Judge,
+        scopes: Scopes,
+        digest_key: bytes = b"",
+        keeps: Callable[[Mark], bool] | None = None,
+    ) -> None:
+        """Rules for records; roots whose mark `keeps` says so are kept whole, or else all that are ours."""
         self._tracking = tracking
         self._judge = judge
         self._scopes = scopes
         self._digest_key = digest_key
-        self._ours = tracking.mark_for("unit").system
-        # Few different ones, many times each: every record points to the same.
-        self._namespaces: dict[str, str] = {}
+        ours = tracking.mark_for("unit").system
+        self._keeps = keeps or (lambda mark: mark.system == ours)
         self._healths: dict[HealthStatus, Health] = {}
 
     def record(self, told: KubeObject, resource: Resource, before: Live | None = None) -> Recorded:
@@ -73,7 +81,7 @@ class Recorder:
         key = before.key if before is not None else self.key(resource, metadata)
         mark, owners = self._mark(key, metadata), owners_of(told, key, self._scopes)
         is_definition = key.kind == CRD_KIND and key.group == CRD_GROUP
-        is_tracked = mark is not None and mark.system == self._ours and not metadata.owner_references
+        is_tracked = mark is not None and not metadata.owner_references and self._keeps(mark)
         keeps_body = is_definition or is_tracked
         live = Live(
             key=key,
@@ -92,7 +100,8 @@ class Recorder:
 
     def key(self, resource: Resource, metadata: Metadata) -> ResourceKey:
         """The key of an object."""
-        namespace = self._namespaces.setdefault(metadata.namespace, metadata.namespace)
+        # Few different ones, many times each: every record points to the same for as long as there is one.
+        namespace = sys.intern(metadata.namespace)
         return ResourceKey(resource.group, resource.kind, namespace, metadata.name)
 
     def _mark(self, key: ResourceKey, metadata: Metadata) -> Mark | None:

@@ -119,7 +119,7 @@ class Watchers:
             before = self.status(scope)
             if before is None:
                 self._start(source, scope, resource)
-            elif before.resource.api_version != resource.api_version:
+            elif _address(before.resource) != _address(resource):
                 self._read_by.pop(scope, None)
                 self._start(source, scope, resource)
         self._is_arranged = True
@@ -159,6 +159,11 @@ class Watchers:
         """Wake those who wait for a status."""
         self._turned.set()
         self._turned = asyncio.Event()
+
+
+def _address(resource: Resource) -> tuple[str, str, bool]:
+    """Where a kind is read; it may be defined anew elsewhere."""
+    return resource.api_version, resource.plural, resource.namespaced
 
 
 class _Watcher:

@@ -95,6 +95,11 @@ class OwnerAnnotation(Struct, frozen=True):
         """The mark of one of our own units."""
         return mark("trimtab", f"{self.installation}/{unit}")
 
+    def unit_named(self, claim: Mark) -> str:
+        """The unit of this installation that a mark names."""
+        installation, _, unit = claim.owner.partition("/")
+        return unit if (claim.system, installation) == ("trimtab", self.installation) else ""
+
     def marked(self, manifest: Manifest, unit: str, *, namespace: str = "") -> Manifest:  # noqa: ARG002 - some ways of marking need it
         """The manifest with the annotation."""
         return _with(manifest, "annotations", {OWNER: f"{self.installation}/{unit}"})
@@ -219,6 +224,10 @@ class ArgoTracking(Struct, frozen=True, kw_only=True):
     def mark_for(self, unit: str) -> Mark:
         """The mark of an application."""
         return mark("argocd", unit)
+
+    def unit_named(self, _claim: Mark) -> str:
+        """None: an Argo CD at work in the same cluster leaves the same marks."""
+        return ""
 
     def marked(self, manifest: Manifest, unit: str, *, namespace: str = "") -> Manifest:
         """The manifest with the annotation, the label or both; definitions stay as they are."""

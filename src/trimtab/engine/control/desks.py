@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from functools import cache
 
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ from trimtab.engine.compare.judging import Lens
 from trimtab.engine.compare.matching import Role, Terms
 from trimtab.engine.compare.tracking import ArgoTracking
 from trimtab.engine.health import Health, HealthRule
-from trimtab.engine.marks import Tracking
+from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.sync.hooks import role_of as hook_role_of
 from trimtab.engine.sync.options import object_options, unknown_words
 from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
@@ -95,6 +96,7 @@ class Desk:
         jq: JqPaths | None,
         clock: Clock,
         rest: timedelta = timedelta(0),
+        keeps: Callable[[Mark], bool] | None = None,
     ) -> None:
         self.entry, self.cluster, self.ways = entry, cluster, ways
         self._manager, self._stand_ins, self._jq = manager, stand_ins, jq
@@ -110,6 +112,7 @@ class Desk:
             server=entry.name,
             digest_key=digest_key,
             rest=rest,
+            keeps=keeps,
             clock=clock,
         )
         self.comparer = self._comparer()
@@ -154,7 +157,8 @@ class Desk:
             scope_of=self._scope_of,
             role_of=role_of,
             odd_words_of=_odd_words_of,
-            includes=lambda group, kind: not self.ways.chosen.excludes(group, kind, entry.name),
+            # Many objects, few kinds: each is asked about once.
+            includes=cache(lambda group, kind: not self.ways.chosen.excludes(group, kind, entry.name)),
             namespaces=frozenset(entry.namespaces) or None,
             cluster_resources=not entry.namespaces or entry.cluster_resources,
         )

@@ -45,6 +45,9 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._pages)
 
+    def __contains__(self, unit_id: object) -> bool:
+        return unit_id in self._pages
+
     def get(self, unit_id: str) -> SyncUnit | None:
         """The unit as it is known now."""
         page = self._pages.get(unit_id)

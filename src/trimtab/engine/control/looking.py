@@ -79,6 +79,8 @@ class Looker:
         self._most_kept = kept_objects
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._objects = 0
+        #: what was read last, for an operation or a look: often the next one reads the same
+        self._last: tuple[str, _Kept] | None = None
 
     async def look(self, unit: SyncUnit, desk: Desk, level: Refresh) -> Sight:
         """Look at a unit as it is now, as thoroughly as asked."""
@@ -128,6 +130,8 @@ class Looker:
 
     def forget(self, unit_id: str) -> None:
         """Forget what a unit rendered to."""
+        if self._last is not None and self._last[0] == unit_id:
+            self._last = None
         kept = self._kept.pop(unit_id, None)
         self._objects -= len(kept.wanted.desired) if kept else 0
 
@@ -145,9 +149,8 @@ class Looker:
         )
 
     def _read(self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None) -> _Kept:
-        is_same = kept is not None and kept.rendered == generated.digest and kept.is_by(unit, desk)
-        wanted = kept.wanted if kept and is_same else desired_from(generated.manifests, desk.terms(unit))
-        return _Kept(
+        wanted = self._read_before(unit, desk, generated, kept)
+        read = _Kept(
             source=unit.source,
             destination=unit.destination,
             pinned=unit.pinned,
@@ -155,8 +158,20 @@ class Looker:
             catalog=desk.cache.catalog,
             revision=generated.revision,
             rendered=generated.digest,
-            wanted=wanted,
+            wanted=wanted or desired_from(generated.manifests, desk.terms(unit)),
         )
+        self._last = unit.id, read
+        return read
+
+    def _read_before(
+        self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None
+    ) -> Wanted | None:
+        """What the manifests say, if it was read before from the same ones."""
+        last = self._last[1] if self._last is not None and self._last[0] == unit.id else None
+        for read in (kept, last):
+            if read is not None and read.rendered == generated.digest and read.is_by(unit, desk):
+                return read.wanted
+        return None
 
     def _keep(self, unit_id: str, kept: _Kept) -> None:
         self.forget(unit_id)

@@ -112,11 +112,14 @@ class Operator:
         await self._close(unit_id, ended)
         return True
 
-    def abandon(self, unit_id: str) -> None:
-        """Stop at once, because the unit is gone."""
+    def abandon(self, unit_id: str) -> asyncio.Task[None] | None:
+        """Stop at once, because the unit has left its cluster; the answer ends once nothing is under way."""
         voyage = self._under_way.get(unit_id)
-        if voyage is not None and voyage.task is not None:
-            voyage.task.cancel()
+        if voyage is None or voyage.task is None:
+            return None
+        voyage.again = True  # it may live elsewhere now, or another one may have its name
+        voyage.task.cancel()
+        return voyage.task
 
     def renew(self, unit_id: str, desk: Desk | None) -> None:
         """Begin anew from what is recorded, if the operation works on a cluster by way of another desk."""

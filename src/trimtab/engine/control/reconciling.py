@@ -7,7 +7,7 @@ out of reach, whose manifests cannot be had or whose own writes have not been to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, assert_never
@@ -40,9 +40,9 @@ from trimtab.engine.events import (
     SyncRefused,
     UnitRefreshed,
 )
-from trimtab.engine.live import Live
-from trimtab.engine.operations import Operation, StepResult, StepStatus
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
+from trimtab.engine.sync.judging import is_unheard
 from trimtab.engine.units import (
     ConditionType,
     Destination,
@@ -56,7 +56,8 @@ from trimtab.settings import EngineSettings
 from trimtab.tasks import Clock
 from trimtab.tasks.chance import draw
 
-_LISTEN_AGAIN = 0.2
+#: until it is seen again whether our writes were told, in seconds: usually that takes a moment
+_LISTEN_SOON, _LISTEN_LATE = 0.01, 0.2
 
 
 class Wiring(Struct, frozen=True, kw_only=True):
@@ -104,17 +105,25 @@ class Reconciler:
         self._waiters.setdefault(unit_id, []).append(waiter)
         return waiter
 
+    def is_awaited(self, unit_id: str) -> bool:
+        """Whether somebody waits for the next look at the unit."""
+        return bool(self._waiters.get(unit_id))
+
     def listen_for_writes(self, unit_id: str) -> None:
         """Judge the unit no more until the cluster has told of what its last operation wrote."""
         self._unheard[unit_id] = self._clock.now() + self._settings.hear_writes_within
 
-    def forget(self, unit_id: str) -> None:
-        """Forget a unit that is gone."""
+    def forget(self, unit_id: str, why: TrimtabError) -> None:
+        """Forget a unit that is gone; whoever waits for a look at it is told `why` there will be none."""
         for held in (self._levels, self._failing_since, self._reasons, self._unheard, self._digests):
             held.pop(unit_id, None)
-        for waiter in self._waiters.pop(unit_id, []):
-            waiter.cancel()
+        fail(self._waiters.pop(unit_id, []), why)
         self._looker.forget(unit_id)
+
+    def end(self, why: TrimtabError) -> None:
+        """Tell whoever waits for a look why there will be none."""
+        for unit_id in list(self._waiters):
+            fail(self._waiters.pop(unit_id), why)
 
     async def run(self, _tenant: str, unit_id: str) -> None:
         """Look at one unit."""
@@ -126,15 +135,16 @@ class Reconciler:
         if desk is None and room.state is RoomState.STARTING:
             return  # everybody is looked at as soon as it is ready
         if desk is not None and self._is_unheard(unit, desk):
-            self._wiring.again(unit_id, _LISTEN_AGAIN)
+            self._wiring.again(unit_id, self._listen_again(unit_id))
             return
         waiters = self._waiters.pop(unit_id, [])
         try:
             looked = await (self._without_cluster(unit, room) if desk is None else self._look(unit, desk))
+        except asyncio.CancelledError:
+            self._waiters.setdefault(unit_id, []).extend(waiters)  # whoever ends the work tells them
+            raise
         except Exception as error:
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_exception(error)
+            fail(waiters, error)
             raise
         for waiter in waiters:
             if not waiter.done():
@@ -239,6 +249,12 @@ class Reconciler:
 
     # -- hearing of our own writes -----------------------------------------------------------------------
 
+    def _listen_again(self, unit_id: str) -> float:
+        """After as many seconds again as have been listened for."""
+        begun = self._unheard[unit_id] - self._settings.hear_writes_within
+        listened = (self._clock.now() - begun).total_seconds()
+        return min(max(_LISTEN_SOON, listened), _LISTEN_LATE)
+
     def _is_unheard(self, unit: SyncUnit, desk: Desk) -> bool:
         """Whether the cluster has yet to tell of what the last operation wrote."""
         deadline, state = self._unheard.get(unit.id), unit.status.operation_state
@@ -247,7 +263,7 @@ class Reconciler:
         if (
             state is not None
             and self._clock.now() < deadline
-            and any(_is_unheard(result, desk.cache.get(result.key)) for result in state.results)
+            and any(is_unheard(result, desk.cache.get(result.key)) for result in state.results)
         ):
             return True
         del self._unheard[unit.id]
@@ -306,10 +322,8 @@ class Reconciler:
         )
 
 
-def _is_unheard(result: StepResult, live: Live | None) -> bool:
-    """Whether a cache that shows this has not heard of the write yet."""
-    if result.status is StepStatus.PRUNED:
-        return live is not None and live.uid == result.uid and not live.deleting
-    if result.status is not StepStatus.SYNCED or not result.resource_version:
-        return False
-    return live is None or int(live.resource_version) < int(result.resource_version)
+def fail(waiters: Iterable[asyncio.Future[Any]], error: Exception) -> None:
+    """Raise an error where it is still waited."""
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_exception(error)

@@ -18,7 +18,7 @@ from trimtab.engine.sync.acts import Outcome
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.deletion import deletion_rows
 from trimtab.engine.sync.operate import Control, operate
-from trimtab.engine.sync.options import SyncOptions, object_options, sync_options
+from trimtab.engine.sync.options import SyncOptions, object_options, sync_options, unknown_words
 from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
 from trimtab.engine.sync.prunes import WITHOUT_END
 from trimtab.engine.sync.releasing import let_go
@@ -72,6 +72,15 @@ async def _respected(
     return await desk.comparer.respecting(sight.rows, desk.rules(unit), is_replaced)
 
 
+def _with_odd_words(unit: SyncUnit, state: OperationState) -> OperationState:
+    """The end of an operation, with what of its options meant nothing; its unit's are said on the unit."""
+    odd = [word for word in unknown_words(state.operation.options) if word not in unit.policy.options]
+    note = f"sync options that mean nothing: {', '.join(odd)}"
+    if not odd or not state.phase.final or state.message.endswith(note):
+        return state
+    return replace(state, message="; ".join(filter(None, (state.message, note))))
+
+
 class _Way:
     """How far a journey has come: what was recorded last."""
 
@@ -80,8 +89,9 @@ class _Way:
 
     async def record(self, state: OperationState) -> None:
         """Have the state stored; it is where an end begins from."""
-        await self.journey.record(state)
-        self.reached = state
+        said = _with_odd_words(self.journey.unit, state)
+        await self.journey.record(said)
+        self.reached = said
 
 
 class Syncer:
@@ -164,7 +174,7 @@ class Syncer:
         way = _Way(journey, state)
         try:
             state, plan = await self._ready(way, state)
-            return await self._operate(way, state, plan)
+            return _with_odd_words(journey.unit, await self._operate(way, state, plan))
         except Unavailable:
             raise
         except Vetoed as veto:
@@ -180,7 +190,7 @@ class Syncer:
         told = "; ".join((message, *held))
         ended = replace(state, phase=phase, message=told, finished_at=self._clock.now(), retry_at=None)
         await way.record(ended)
-        return ended
+        return way.reached
 
     async def _ready(self, way: _Way, state: OperationState) -> tuple[OperationState, SyncPlan]:
         journey = way.journey

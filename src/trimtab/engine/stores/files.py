@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -126,12 +127,13 @@ class FileStore:
 
     async def follow(self, told: Callable[[UnitNews], None]) -> None:
         """Tell of everything that is there, then of every change, edits by hand included."""
-        await self._look()
         for unit_id in sorted(self._known):
             told(Stored(self._known[unit_id]))
-        told(AllTold())
         self._followers.append(told)
+        self._prints = {}  # so that what cannot be read is told once more
         try:
+            await self._look()
+            told(AllTold())
             while True:
                 await self._clock.sleep(self._look_every.total_seconds())
                 await self._look()
@@ -208,15 +210,29 @@ def _ids(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         return {}
     files = sorted(path for path in folder.iterdir() if path.suffix == _DECLARED and path.name[0] != ".")
-    return {unquote(path.name.removesuffix(_DECLARED)): path for path in files}
+    return {_id_in(path): path for path in files}
+
+
+def _id_in(path: Path) -> str:
+    """The id that a file's name means; names on a disk may be any bytes."""
+    return unquote(os.fsencode(path.name).decode(errors="replace").removesuffix(_DECLARED))
 
 
 def _prints(folder: Path) -> dict[str, Print]:
     stats: dict[str, os.stat_result] = {}
     for unit_id, path in _ids(folder).items():
         with suppress(FileNotFoundError):  # one went while we looked, or a link leads nowhere
-            stats[unit_id] = path.stat()
-    return {unit_id: (stat.st_mtime_ns, stat.st_size, stat.st_ino) for unit_id, stat in stats.items()}
+            stats[unit_id] = _stat(path)
+    return {unit_id: (found.st_mtime_ns, found.st_size, found.st_ino) for unit_id, found in stats.items()}
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        raise
+    except OSError:  # whatever is the matter is met again, and told, when it is read
+        return path.lstat()
 
 
 def _read_all(folder: Path) -> dict[str, SyncUnit | TrimtabError]:
@@ -232,7 +248,10 @@ def _read_or_refuse(folder: Path, unit_id: str) -> SyncUnit | TrimtabError:
 
 def _read(folder: Path, unit_id: str) -> SyncUnit:
     path = _declared_path(folder, unit_id)
-    declared = _read_declared(path, unit_id)
+    try:
+        declared = _read_declared(path)
+    except FileNotFoundError as error:
+        raise _misnamed(folder, unit_id, path) or missing(unit_id) from error
     if declared.id not in {"", unit_id}:
         raise InvalidSpec(
             str(path), f"the file is named for unit {unit_id} and says {declared.id}", "Rename it"
@@ -251,12 +270,23 @@ def _read(folder: Path, unit_id: str) -> SyncUnit:
     )
 
 
-def _read_declared(path: Path, unit_id: str) -> _Declared:
+def _misnamed(folder: Path, unit_id: str, path: Path) -> InvalidSpec | None:
+    """What to say of a file whose name means a unit without being its own."""
+    found = _ids(folder).get(unit_id)
+    if found is None or found == path:
+        return None
+    shown = os.fsencode(found.name).decode(errors="replace")
+    return InvalidSpec(f"unit file {shown}", "a unit's id is spelled otherwise", f"Name it {path.name}")
+
+
+def _read_declared(path: Path) -> _Declared:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InvalidSpec(str(path), "it is no file", "Move it elsewhere")
         value = yaml.load(path.read_text(encoding="utf-8"), source=path.name)
         return msgspec.convert(value, _Declared)
-    except FileNotFoundError as error:
-        raise missing(unit_id) from error
+    except FileNotFoundError:
+        raise
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InvalidSpec(str(path), f"it does not describe a unit: {error}", "Mend the file") from error
     except OSError as error:
@@ -268,7 +298,7 @@ def _read_noted(path: Path) -> _Noted:
         return msgspec.json.decode(path.read_bytes(), type=_Noted)
     except FileNotFoundError:
         return _Noted()
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         remedy = "Remove the file: the engine then looks at the unit as at a new one"
         raise InvalidSpec(str(path), "it is not what the engine wrote", remedy) from error
     except OSError as error:

@@ -27,9 +27,18 @@ from msgspec import Struct
 from trimtab.engine.operations import Operation
 from trimtab.engine.stores.changing import declared_anew, exists, missing, with_operation, with_status
 from trimtab.engine.stores.sealing import Keyring, SealBroken
-from trimtab.engine.units import AllTold, Gone, Stored, SyncUnit, UnitNews, UnitStatus, Unreadable
+from trimtab.engine.units import (
+    AllTold,
+    Gone,
+    Stored,
+    SyncUnit,
+    UnitMissing,
+    UnitNews,
+    UnitStatus,
+    Unreadable,
+)
 from trimtab.errors import StoreUnavailable, TrimtabError
-from trimtab.kube.cluster import Cluster, Deletion, Selection
+from trimtab.kube.cluster import Cluster, Deletion, Selection, Write
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, NotFound
 from trimtab.kube.objects import KubeObject
@@ -37,7 +46,7 @@ from trimtab.kube.picture import Complete, Removed, Upserted
 from trimtab.kube.times import parse_time
 from trimtab.kube.watch import follow
 from trimtab.resources.labels import RECORD_LABEL, UNIT_ANNOTATION
-from trimtab.tasks import Clock, SystemClock
+from trimtab.tasks import Clock, SystemClock, plain_group
 
 SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
 #: a Secret holds 1 MiB at most, and grows by a third on its way
@@ -62,8 +71,12 @@ class _Known(Struct, frozen=True, kw_only=True):
     resource_version: str
     chunks: tuple[str, ...]
 
+    def is_older(self, uid: str, version: str) -> bool:
+        """Whether that is another record, or a later state of this one: echoes come late."""
+        return uid != self.uid or int(version) > int(self.resource_version)
 
-def _ignore(_error: SealBroken) -> None:
+
+def _ignore(_error: TrimtabError) -> None:
     """Whoever follows is told in another way."""
 
 
@@ -93,16 +106,25 @@ class RecordStore:
         self._known: dict[str, _Known] = {}
         self._followers: list[Callable[[UnitNews], None]] = []
 
-    async def list(self, unreadable: Callable[[SealBroken], None] = _ignore) -> tuple[SyncUnit, ...]:
+    async def list(self, unreadable: Callable[[TrimtabError], None] = _ignore) -> tuple[SyncUnit, ...]:
         """Every unit that can be read, in the order of their ids; what cannot be is told to `unreadable`."""
         units: list[SyncUnit] = []
         async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 try:
-                    units.append((await self._opened(head)).unit)
-                except SealBroken as error:
+                    units.append(await self._listed(head))
+                except UnitMissing:
+                    continue  # it went while we read
+                except (SealBroken, StoreUnavailable) as error:
                     unreadable(error)
         return tuple(sorted(units, key=lambda unit: unit.id))
+
+    async def _listed(self, head: KubeObject) -> SyncUnit:
+        """The unit of a head that was listed, or what has taken its place since."""
+        try:
+            return (await self._opened(head)).unit
+        except NotFound:
+            return await self.get(_unit_id(head))
 
     async def get(self, unit_id: str) -> SyncUnit:
         """One unit."""
@@ -164,7 +186,9 @@ class RecordStore:
                             names[head.metadata.name] = _unit_id(head)
                             await self._hear(head)
                         case Removed(name=name):
-                            self._lose(names.pop(name, ""))
+                            unit_id = names.pop(name, "")
+                            if name == _head_name(unit_id):  # a copy that goes takes nobody with it
+                                self._lose(unit_id)
                         case Complete():
                             told(AllTold())
                         case _:
@@ -184,39 +208,52 @@ class RecordStore:
         async for page in self._cluster.list(SECRETS, namespace=self._namespace, select=HEADS):
             for head in page.objects:
                 named.update(_chunk_names(head.manifest()))
-        limit = self._clock.now() - older_than
+        limit = await self._servers_time() - older_than
         old = tuple(name for name, chunk in found.items() if name not in named and _created(chunk) < limit)
         await self._delete_chunks(old)
         return len(old)
 
+    async def _servers_time(self) -> datetime:
+        """What the server's clock says, by which it dates what is made; ours may be another time."""
+        body = _secret("trimtab-time", "", b"", record="chunk")
+        write = Write(dry_run=True)
+        made = await self._cluster.create(SECRETS, body, namespace=self._namespace, write=write)
+        return _created(made.object)
+
     async def _hear(self, head: KubeObject) -> None:
         """Take note of a record that changed, unless it was we who changed it."""
         unit_id = _unit_id(head)
-        known = self._known.get(unit_id)
-        if known is not None and not _newer(head, known):
+        known, metadata = self._known.get(unit_id), head.metadata
+        if known is not None and not known.is_older(metadata.uid, metadata.resource_version):
             return
         try:
-            opened = await self._opened(head)
+            self._learn(await self._opened(head))
         except NotFound:
             return  # the head has moved on since, and we shall be told
         except TrimtabError as error:
             self._tell(Unreadable(unit_id, error))
-            return
-        self._known[unit_id] = opened
-        self._tell(Stored(opened.unit))
+
+    def _learn(self, read: _Known) -> None:
+        """Keep what was read, and tell it: its echo will be no news. What is known by now may be newer."""
+        known = self._known.get(read.unit.id)
+        if known is None or known.is_older(read.uid, read.resource_version):
+            self._known[read.unit.id] = read
+            self._tell(Stored(read.unit))
 
     async def _change(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
+        remembered = self._known.get(unit_id)
+        known = remembered if remembered is not None and _is_one(change, remembered.unit) else None
         for _ in range(_PATIENCE):
-            known = self._known.get(unit_id) or await self._read(unit_id)
+            known = known or await self._read(unit_id)
             changed = change(known.unit)
             if changed == known.unit:
                 return changed
             try:
                 return await self._replace(known, changed)
             except ChangedMeanwhile:
-                self._known.pop(unit_id, None)
+                known = None
             except NotFound as error:
-                self._known.pop(unit_id, None)
+                self._lose(unit_id)
                 raise missing(unit_id) from error
         raise StoreUnavailable(f"unit {unit_id}", "others keep changing its record")
 
@@ -230,11 +267,9 @@ class RecordStore:
                 SECRETS, _head_name(unit.id), body, namespace=self._namespace
             )
         except (ChangedMeanwhile, NotFound):
+            # After any other error nobody knows whether it was written: the chunks stay for the garbage
+            # collection, and whoever goes on from what is known here finds out.
             await self._delete_chunks(chunks)
-            raise
-        except TrimtabError:
-            # Nobody knows whether it was written, so the chunks stay; garbage collection will know.
-            self._known.pop(unit.id, None)
             raise
         self._remember(unit, written.object, chunks)
         await self._delete_chunks(known.chunks)
@@ -250,13 +285,15 @@ class RecordStore:
                 opened = await self._opened(head)
             except NotFound:
                 continue  # its chunks were replaced while we read them
-            self._known[unit_id] = opened
+            self._learn(opened)
             return opened
         raise StoreUnavailable(f"unit {unit_id}", "parts of its record are gone", "Restore them")
 
     async def _opened(self, head: KubeObject) -> _Known:
         """What a head and its chunks hold; `NotFound` when a chunk is gone."""
         unit_id, manifest = _unit_id(head), head.manifest()
+        if head.metadata.name != _head_name(unit_id):
+            raise SealBroken(f"unit {unit_id}", f"{head.metadata.name} is a copy of its record", "Delete it")
         names = _chunk_names(manifest)
         sealed = b"".join([await self._chunk(name) for name in names]) if names else _content(manifest)
         return _Known(
@@ -289,7 +326,7 @@ class RecordStore:
             return ()
         parts = [sealed[at : at + self._chunk_size] for at in range(0, len(sealed), self._chunk_size)]
         names = tuple(f"{_head_name(unit_id)}-{_hash(part)}" for part in parts)
-        async with asyncio.TaskGroup() as group:
+        async with plain_group() as group:
             for name, part in zip(names, parts, strict=True):
                 body = _secret(name, unit_id, part, record="chunk")
                 group.create_task(self._create_chunk(body))
@@ -336,10 +373,12 @@ class RecordStore:
             told(news)
 
 
-def _newer(head: KubeObject, known: _Known) -> bool:
-    """Whether this is another record than the known one, or a later state of it: echoes come late."""
-    metadata = head.metadata
-    return metadata.uid != known.uid or int(metadata.resource_version) > int(known.resource_version)
+def _is_one(change: Callable[[SyncUnit], SyncUnit], remembered: SyncUnit) -> bool:
+    """Whether a change changes something; what is remembered may be old, so nothing is refused by it."""
+    try:
+        return change(remembered) != remembered
+    except TrimtabError:
+        return False
 
 
 async def _in_thread_if_large(size: int, act: Callable[..., _T], *arguments: Any) -> _T:

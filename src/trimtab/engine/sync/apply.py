@@ -7,14 +7,16 @@ reading first. What the server refuses becomes an outcome with its words; only b
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, assert_never
 
 from msgspec import Struct
 
 from trimtab.engine.cache.records import Judge
-from trimtab.engine.live import Live
-from trimtab.engine.marks import Mark, Tracking
+from trimtab.engine.health.values import HOOK_FINALIZERS
+from trimtab.engine.live import Live, live_of
+from trimtab.engine.marks import Tracking
 from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.judging import SINCE_PLANNED
 from trimtab.engine.sync.kinds import Kinds
@@ -26,6 +28,7 @@ from trimtab.kube.cluster import Cluster, Deletion, FieldValidation, Write, Writ
 from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, NotFound
 from trimtab.kube.objects import KubeObject
+from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 from trimtab.tasks.clock import Clock
 
@@ -52,6 +55,10 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     answered_within: timedelta = timedelta(seconds=5)
 
 
+def _unknown(_: ResourceKey) -> Live | None:
+    return None
+
+
 class Performer:
     """Performs the acts of one operation."""
 
@@ -66,9 +73,10 @@ class Performer:
         exact: bool = False,
         watched: bool = True,
         tracking: Tracking | None = None,
+        known: Callable[[ResourceKey], Live | None] = _unknown,
     ) -> None:
         self._cluster, self._kinds, self._clock, self._judge = cluster, kinds, clock, judge
-        self._settings, self._tracking = settings, tracking
+        self._settings, self._tracking, self._known = settings, tracking, known
         #: every write names the identity it expects
         self._exact = exact
         #: somebody waits for what was written, so its health is read from the server's answer
@@ -237,18 +245,52 @@ class Performer:
     # -- deleting ----------------------------------------------------------------------------------------
 
     async def _prune(self, step: Prune) -> str:
-        how = Deletion(propagation=step.propagation, uid=step.expected.uid)
-        return "pruned" if await self._delete(step, how) else "pruned (it was gone already)"
+        """Delete an object in no other state than one in which it was seen to be ours.
 
-    async def _delete(self, step: Step, how: Deletion) -> bool:
-        """Whether there was something to delete."""
+        What is known of it may be older than somebody's claim: then the server refuses, and is asked first.
+        """
+        version = self._known_version(step)
+        for _ in range(_TRIES):
+            how = Deletion(propagation=step.propagation, uid=step.expected.uid, resource_version=version)
+            try:
+                return await self._pruned(step, how)
+            except ChangedMeanwhile:
+                if version is None:
+                    raise
+                version = await self._version_of_ours(step)
+        raise Conflict(str(step.key), "it changes faster than it can be deleted", "Try again later.")
+
+    def _known_version(self, step: Prune) -> str | None:
+        found = self._known(step.key) if self._tracking is not None else None
+        return found.resource_version if found is not None and found.uid == step.expected.uid else None
+
+    async def _version_of_ours(self, step: Prune) -> str | None:
+        """The state of an object that is to be pruned, unless it is another one, or somebody else's now."""
+        found = await self._get(step)
+        if found is None or found.metadata.uid != step.expected.uid:
+            return None
+        if live_of(found, self._tracking).mark != step.mark:
+            raise Conflict(str(step.key), f"somebody else has claimed it {SINCE_PLANNED}")
+        return found.metadata.resource_version
+
+    async def _pruned(self, step: Prune, how: Deletion) -> str:
+        """Delete an object, and say what became of it."""
+        resource, key, uid = self._resource(step), step.key, step.expected.uid
         try:
+            left = await self._cluster.delete(resource, key.name, namespace=key.namespace, how=how)
+        except NotFound:
+            return "pruned (it was gone already)"
+        if left is not None and HOOK_FINALIZERS.intersection(left.metadata.finalizers or ()):
+            # A hook whose operation nobody saw to its end: only we could let it go.
+            await release(self._cluster, resource, key, uid.__eq__, self._settings.manager)
+        return "pruned"
+
+    async def _delete(self, step: Step, how: Deletion) -> None:
+        """Delete an object; one that is gone is fine."""
+        with suppress(NotFound):
             await self._cluster.delete(
                 self._resource(step), step.key.name, namespace=step.key.namespace, how=how
             )
-        except NotFound:
-            return False
-        return True
 
     async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
         """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""
@@ -294,24 +336,7 @@ class Performer:
         )
 
     def _live(self, found: KubeObject, step: Step) -> Live:
-        metadata = found.metadata
-        return Live(
-            key=found.key,
-            api_version=found.api_version,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
-            created=metadata.creation_timestamp or "",
-            deleting=metadata.deletion_timestamp is not None,
-            finalizers=metadata.finalizers or (),
-            mark=self._mark(found),
-            health=self._judge(found, self._resource(step)),
-        )
-
-    def _mark(self, found: KubeObject) -> Mark | None:
-        metadata = found.metadata
-        if self._tracking is None:
-            return None
-        return self._tracking.mark_of(found.key, metadata.labels or {}, metadata.annotations or {})
+        return live_of(found, self._tracking, self._judge(found, self._resource(step)))
 
 
 def _namespace(step: CreateNamespace) -> Manifest:

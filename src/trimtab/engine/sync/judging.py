@@ -75,6 +75,15 @@ def is_newer(version: str, than: str) -> bool:
     return True
 
 
+def is_unheard(result: StepResult, live: Live | None) -> bool:
+    """Whether a cache that shows this has not heard of the write yet."""
+    if result.status is StepStatus.PRUNED:
+        return live is not None and live.uid == result.uid and not live.deleting
+    if result.status is not StepStatus.SYNCED or not result.resource_version:
+        return False
+    return live is None or not is_newer(live.resource_version, result.resource_version)
+
+
 def judged(step: Step, result: StepResult, facts: Facts) -> StepResult:
     """The result of a step that still ran when it was last looked at."""
     match seen(result, facts):

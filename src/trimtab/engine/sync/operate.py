@@ -191,6 +191,7 @@ class _Means(Struct, frozen=True, kw_only=True):
             exact=plan.exact,
             watched=watched,
             tracking=self.tracking,
+            known=self.live.get,
         )
 
 

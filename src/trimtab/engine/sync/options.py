@@ -7,12 +7,14 @@ Hooks are read in `hooks`.
 
 from __future__ import annotations
 
+import difflib
 import enum
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
+from trimtab.errors import InvalidSpec
 from trimtab.kube.cluster import Propagation
 
 _OPTIONS = ("trimtab.dev/sync-options", "argocd.argoproj.io/sync-options")
@@ -108,6 +110,24 @@ def value_of(words: Collection[str], key: str) -> str | None:
 def unknown_words(words: Iterable[str]) -> tuple[str, ...]:
     """The words among these that are no option, or no value of one."""
     return tuple(word for word in words if word.partition("=")[2] not in _VALUES.get(_key(word), ()))
+
+
+def check_words(words: Iterable[str]) -> None:
+    """Refuse the first word that is no option, or no value of one, with those that there are."""
+    for word in unknown_words(words):
+        key = _key(word)
+        if key in _VALUES:
+            reason, remedy = "it has no such value", " or ".join(f"{key}={each}" for each in _VALUES[key])
+        else:
+            reason, remedy = "there is no such option", ", ".join(_by_likeness(key))
+        raise InvalidSpec(f"sync option {word}", reason, f"There is {remedy}")
+
+
+def _by_likeness(key: str) -> tuple[str, ...]:
+    """Every option there is, those that are spelled most alike first."""
+    near = difflib.get_close_matches(key.casefold(), map(str.casefold, _VALUES), n=len(_VALUES))
+    place = {each: number for number, each in enumerate(near)}
+    return tuple(sorted(_VALUES, key=lambda each: (place.get(each.casefold(), len(near)), each)))
 
 
 def _key(word: str) -> str:

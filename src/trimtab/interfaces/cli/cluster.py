@@ -39,6 +39,7 @@ def cluster() -> None:
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C instead of going to the background.")
 @click.option("--state", type=click.Path(path_type=Path, file_okay=False), hidden=True)
 @click.option("--ready", type=int, hidden=True)
+@click.option("--leash", type=int, hidden=True)
 @click.option("--brisk", is_flag=True, hidden=True)
 @click.pass_obj
 def up(
@@ -47,6 +48,7 @@ def up(
     port: int,
     state: Path | None,
     ready: int | None,
+    leash: int | None,
     *,
     foreground: bool,
     brisk: bool,
@@ -74,7 +76,8 @@ def up(
 
     if ready is None:
         click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
-    asyncio.run(background.run(folder, config.absolute(), port=port, ready=ready, brisk=brisk))
+    serving = background.run(folder, config.absolute(), port=port, ready=ready, leash=leash, brisk=brisk)
+    asyncio.run(serving)
 
 
 @cluster.command()

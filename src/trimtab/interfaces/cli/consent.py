@@ -55,12 +55,14 @@ def consent_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 async def end_first(work: Work, word: Word) -> None:
     """End what is under way on an app, with somebody's word for it where somebody is asked."""
+    from trimtab.app.patience import ended
+
     if work.unfinished is None:
         return
     click.echo("Another operation of this app was not seen through, and is ended first.", err=True)
     if word.asks:
         await agreed("End it?")
-    await work.end(held=tell_held)
+    await ended(work, word.timeout, tell_held)
 
 
 def tell_held(holder: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
@@ -14,6 +14,8 @@ from trimtab.interfaces.cli.origins import name_for, source_named
 
 if TYPE_CHECKING:
     from trimtab.app import Apps
+    from trimtab.app.sources import AppSource
+    from trimtab.app.tuning import Tuning
     from trimtab.engine.operations import Operation
     from trimtab.engine.units import Policy, SyncUnit
 
@@ -26,17 +28,51 @@ class Asked(NamedTuple):
     path: str
     revision: str
     namespace: str
+    chart: str = ""
     prune: bool = False
     create_namespace: bool = False
     adopt: bool = False
     auto: bool | None = None
     self_heal: bool = False
+    options: tuple[str, ...] = ()
+    reset_values: bool = False
+    values_files: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    name_prefix: str | None = None
+    name_suffix: str | None = None
 
 
+_Option: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
+_VALUES_OPTIONS = (
+    click.option(
+        "--values",
+        "values_files",
+        metavar="FILE",
+        multiple=True,
+        help="Chart: a values file of the source, relative to the chart; `/` begins at the source's root.",
+    ),
+    click.option("--set", "values", metavar="KEY=VALUE", multiple=True, help="Chart: a value."),
+    click.option(
+        "--set-string", "texts", metavar="KEY=VALUE", multiple=True, help="Chart: a value that is a text."
+    ),
+    click.option(
+        "--image",
+        "images",
+        metavar="NAME=NEW:TAG",
+        multiple=True,
+        help="Overlay: an image; or NAME:TAG.",
+    ),
+    click.option("--name-prefix", default=None, help="Overlay: how all names begin."),
+    click.option("--name-suffix", default=None, help="Overlay: how all names end."),
+    click.option("--reset-values", is_flag=True, help="Forget such values that were recorded before."),
+)
 _SOURCE_OPTIONS = (
     click.option("--app", default="", help="The app's name; else the last part of SOURCE."),
     click.option("--path", default="", help="This folder of the source."),
-    click.option("--revision", default="", help="A branch, tag, range of versions or commit."),
+    click.option("--chart", default="", help="SOURCE is a chart repository: this chart of it."),
+    click.option("--revision", default="", help="A branch, tag, version, range of versions or commit."),
     click.option(
         "-n",
         "--namespace",
@@ -45,6 +81,7 @@ _SOURCE_OPTIONS = (
         default="",
         help="Where objects go that name no namespace; `default` for a new app.",
     ),
+    *_VALUES_OPTIONS,
 )
 _OPTIONS = (
     *_SOURCE_OPTIONS,
@@ -57,6 +94,13 @@ _OPTIONS = (
         help="Have a runner sync every new commit, pruning with --prune; or no longer.",
     ),
     click.option("--self-heal", is_flag=True, help="With --auto: put back what is changed in the cluster."),
+    click.option(
+        "--option",
+        "options",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A sync option, such as PruneLast=true; with --auto it is recorded.",
+    ),
 )
 
 
@@ -68,7 +112,7 @@ def app_options(verb: Callable[..., None]) -> Callable[..., None]:
         asked = Asked(**{field: given.pop(field) for field in Asked._fields})
         verb(*arguments, asked=asked, **given)
 
-    return click.argument("source", shell_complete=sources)(_with_options(gathered))
+    return click.argument("source", shell_complete=sources)(_with(_OPTIONS, gathered))
 
 
 def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -82,27 +126,86 @@ def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
         verb(*arguments, asked=tuple(Asked(source=each, **said) for each in named), **given)
 
     argument = click.argument("named", metavar="SOURCE...", nargs=-1, required=True, shell_complete=sources)
-    return argument(_with_options(gathered))
-
-
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return argument(_with(_OPTIONS, gathered))
 
 
 def source_options(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb an optional SOURCE and which part of what it means; it takes them as one `asked`."""
+    command = _with(_SOURCE_OPTIONS, _gathering(verb))
+    return click.argument("source", required=False, shell_complete=sources)(command)
+
+
+def values_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the values of charts and overlays; with its own options they are one `asked`."""
+    return _with(_VALUES_OPTIONS, _gathering(verb))
+
+
+def _gathering(verb: Callable[..., None]) -> Callable[..., None]:
+    """The verb, told what is asked as one value."""
 
     @functools.wraps(verb)
     def gathered(*arguments: Any, **given: Any) -> None:
-        named: dict[str, Any] = {field: given.pop(field) or "" for field in Asked._fields if field in given}
-        verb(*arguments, asked=Asked(**named), **given)
+        named: dict[str, Any] = {field: given.pop(field) for field in Asked._fields if field in given}
+        verb(*arguments, asked=Asked(**{**named, "source": named["source"] or ""}), **given)
 
-    command: Callable[..., None] = gathered
-    for option in reversed(_SOURCE_OPTIONS):
+    return gathered
+
+
+def _with(options: Iterable[_Option], command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(tuple(options)):
         command = option(command)
-    return click.argument("source", required=False, shell_complete=sources)(command)
+    return command
+
+
+def source_meant(asked: Asked) -> AppSource | None:
+    """The place that SOURCE and its options mean; None for the name of an app."""
+    return source_named(asked.source, path=asked.path, revision=asked.revision, chart=asked.chart)
+
+
+def source_asked(asked: Asked, known: AppSource | None = None) -> AppSource | None:
+    """The source that is meant, with what is said of its values; None for an app's name that is not known.
+
+    What is recorded of an app stays in force where the same place is named again, or none.
+    """
+    from msgspec.structs import replace
+
+    from trimtab.app.tuning import tuned
+
+    named = source_meant(asked)
+    source = _same_place(named, known, asked)
+    if source is None:
+        return None
+    return replace(source, spec=tuned(source.spec, tuning_of(asked), f"source {source}"))
+
+
+def tuning_of(asked: Asked) -> Tuning:
+    """What is said of the values of charts and overlays."""
+    from trimtab.app.tuning import Tuning
+
+    return Tuning(
+        reset=asked.reset_values,
+        files=asked.values_files,
+        values=asked.values,
+        texts=asked.texts,
+        images=asked.images,
+        name_prefix=asked.name_prefix,
+        name_suffix=asked.name_suffix,
+    )
+
+
+def _same_place(named: AppSource | None, known: AppSource | None, asked: Asked) -> AppSource | None:
+    """The source that is named, with all that is recorded of it if it is the known one."""
+    from msgspec.structs import replace
+
+    if known is None:
+        return named
+    if named is None:
+        spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
+        if asked.revision and known.folder:
+            raise InvalidSpec(f"source {known}", "a folder has no revisions", "Leave out --revision")
+        return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
+    places = [(each.folder, each.repo_url, each.spec.path, each.spec.chart) for each in (named, known)]
+    return replace(named, spec=known.spec) if places[0] == places[1] else named
 
 
 async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
@@ -117,17 +220,20 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     from msgspec.structs import replace
 
     from trimtab.app.sources import HERE, recorded, source_of
+    from trimtab.engine.sync.options import check_words
     from trimtab.engine.units import Destination, SyncUnit
 
-    source = source_named(asked.source, path=asked.path, revision=asked.revision)
-    name = asked.app or (name_for(source) if source else asked.source)
+    check_words(asked.options)
+    named = source_meant(asked)
+    name = asked.app or (name_for(named) if named else asked.source)
     known = await apps.find(name)
+    source = source_asked(asked, None if known is None else source_of(known))
+    if source is None:
+        raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
     if known is None:
-        if source is None:
-            raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
         return SyncUnit(id=name, source=recorded(source), destination=destination)
-    if source is not None and not asked.app and known.source != recorded(source):
+    if named is not None and not asked.app and _place(source_of(known)) != _place(source):
         # A name that only follows from a folder's is no consent to take another app's place.
         reason = f"this app comes from {source_of(known)}, not from {source}"
         raise Conflict(
@@ -135,7 +241,16 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
         )
     if asked.namespace:
         known = replace(known, destination=replace(known.destination, namespace=asked.namespace))
-    return known if source is None else replace(known, source=recorded(source))
+    return replace(known, source=recorded(source))
+
+
+def _place(source: AppSource) -> AppSource:
+    """Where a source is, whatever values it has."""
+    from msgspec.structs import replace
+
+    from trimtab.sources.rendering.specs import SourceSpec
+
+    return replace(source, spec=SourceSpec(path=source.spec.path, chart=source.spec.chart))
 
 
 def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
@@ -154,16 +269,22 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
         return replace(policy, automated=None)
     if source_of(unit).folder and not unit.declared_in:
         reason = "a runner cannot follow a folder of your machine"
-        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a Git address, or leave out --auto")
-    options = ("CreateNamespace=true",) if asked.create_namespace else ()
+        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a repository, or leave out --auto")
     automated = Automated(prune=asked.prune, self_heal=asked.self_heal)
-    return replace(policy, automated=automated, options=tuple(dict.fromkeys((*policy.options, *options))))
+    options = tuple(dict.fromkeys((*_options_asked(asked), *policy.options)))
+    return replace(policy, automated=automated, options=options)
+
+
+def _options_asked(asked: Asked) -> tuple[str, ...]:
+    return (*(("CreateNamespace=true",) if asked.create_namespace else ()), *asked.options)
 
 
 def operation_asked(asked: Asked) -> Operation:
     """What is asked of the app."""
     from trimtab.engine.operations import Operation
+    from trimtab.engine.sync.options import check_words
 
-    options = ("CreateNamespace=true",) if asked.create_namespace else ()
+    check_words(asked.options)
+    options = _options_asked(asked)
     # A folder has no revisions, and a repository's is part of the source: the record remembers it.
     return Operation(prune=asked.prune, adopt=asked.adopt, options=options, asked_by="trimtab sync")

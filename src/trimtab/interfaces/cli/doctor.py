@@ -9,6 +9,7 @@ import click
 from trimtab.interfaces.cli.output import encoded, output_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
     from trimtab.app.doctor.checks import Check
@@ -76,4 +77,4 @@ _COLOURS = {"ok": "green", "warning": "yellow", "wrong": "red"}
 
 def _tell(check: Check) -> None:
     state = check.state.value
-    click.echo(f"{click.style(f'{state:<8}', fg=_COLOURS[state])} {check.words}")
+    click.echo(f"{click.style(f'{state:<8}', fg=_COLOURS[state])} {one_line(check.words)}")

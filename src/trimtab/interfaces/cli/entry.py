@@ -6,6 +6,7 @@ is a bug: one line with an id, the traceback in a file of that name or, with --d
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -20,16 +21,20 @@ from trimtab.interfaces.cli.verbs import trimtab
 PROGRAM = "trimtab"
 COMPLETION = "_TRIMTAB_COMPLETE"
 BROKEN_PIPE = 141
+#: after so many new values unreachable ones are looked for: most commands make many and let none go
+_VALUES_PER_SEARCH = 20_000
 
 
 def run_process() -> int:
     """Run with the arguments and the environment of this process."""
+    gc.set_threshold(_VALUES_PER_SEARCH)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What the other side cannot show is escaped: a letter is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
     environment = dict(os.environ)  # noqa: TID251 - this is the edge
     code = run(sys.argv[1:], environment)
+    gc.freeze()  # the process ends: what is left goes with it, and need not be looked through before
     if environment.get(COMPLETION):
         sys.stdout.flush()
         os._exit(code)  # somebody waits at a prompt: not for threads that wait for a name server

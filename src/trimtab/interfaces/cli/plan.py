@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.errors import InvalidSpec
-from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, unit_asked
+from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, source_asked, unit_asked
 from trimtab.interfaces.cli.output import encoded, output_forms, paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -48,8 +48,8 @@ def plan(
 ) -> None:
     """Print what `trimtab sync` would do; no object is written.
 
-    SOURCE is a folder, a Git address, or the name of an app; there may be several. With --base and --head it
-    is what a pull request changes, whatever drifted in a cluster.
+    SOURCE is a folder, a Git address, a chart, or the name of an app; there may be several. With --base and
+    --head it is what a pull request changes, whatever drifted in a cluster.
 
     \b
     Examples:
@@ -93,10 +93,10 @@ async def _planned(
 
     plans: list[SyncPlan] = []
     stored: list[StoredPlan] = []
-    async with apps_at(invocation, reach) as apps:
+    async with apps_at(invocation, reach, renders=True) as apps:
         for each in asked:
             unit, operation = await unit_asked(apps, each), operation_asked(each)
-            async with apps.work_on(unit) as work:
+            async with apps.work_on(unit, renders=True) as work:
                 plans.append(await work.plan(operation))
             stored.append(stored_plan(unit, await apps.find(unit.id), operation, plans[-1]))
         return plans, await _file(apps, stored) if is_stored else b""
@@ -143,9 +143,9 @@ def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
     """The app that is meant, where the source alone says it; None for the name of one that is recorded."""
     from trimtab.app.sources import HERE, recorded
     from trimtab.engine.units import Destination, SyncUnit
-    from trimtab.interfaces.cli.origins import name_for, source_named
+    from trimtab.interfaces.cli.origins import name_for
 
-    source = source_named(asked.source, path=asked.path, revision=asked.revision)
+    source = source_asked(asked)
     if source is None:
         return None
     destination = Destination(cluster=HERE, namespace=asked.namespace or "default")

@@ -44,8 +44,8 @@ def cluster_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 @asynccontextmanager
-async def apps_at(invocation: Invocation, reach: Reach) -> AsyncIterator[Apps]:
-    """The apps of the cluster that is meant."""
+async def apps_at(invocation: Invocation, reach: Reach, *, renders: bool = False) -> AsyncIterator[Apps]:
+    """The apps of the cluster that is meant; whoever is about to have sources rendered `renders`."""
     from trimtab.app import open_apps
     from trimtab.interfaces.cli.configuration import settings_of
 
@@ -53,7 +53,8 @@ async def apps_at(invocation: Invocation, reach: Reach) -> AsyncIterator[Apps]:
     access = access_of(invocation, reach, settings)
     user = environment.get("USER") or environment.get("LOGNAME") or "somebody"
     who = f"{user}@{socket.gethostname()} (process {os.getpid()})"
-    async with open_apps(access, settings, path=environment.get("PATH", ""), who=who) as apps:
+    path = environment.get("PATH", "")
+    async with open_apps(access, settings, path=path, who=who, renders=renders) as apps:
         yield apps
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trimtab.interfaces.cli.declaring import Asked, source_asked, values_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
 @click.argument("source")
 @click.option("--app", default="", help="Render as the app of this name; a Helm release is called so.")
 @click.option("--path", default="", help="Render this folder of the source.")
-@click.option("--revision", default="", help="A branch, tag, range of versions or commit.")
+@click.option("--chart", default="", help="SOURCE is a chart repository: render this chart of it.")
+@click.option("--revision", default="", help="A branch, tag, version, range of versions or commit.")
 @click.option("-n", "--namespace", default="default", show_default=True, help="Where the objects will go.")
+@values_options
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.pass_obj
 def render(
-    invocation: Invocation, source: str, app: str, path: str, revision: str, namespace: str, output: str
+    invocation: Invocation,
+    /,
+    asked: Asked,
+    output: str,
 ) -> None:
-    """Print the manifests that SOURCE, a folder or a Git address, declares.
+    """Print the manifests that SOURCE, a folder, a Git address or a chart, declares.
 
     No cluster is asked: charts see the capabilities that helm assumes.
 
@@ -32,7 +38,9 @@ def render(
     Examples:
       trimtab render ./deploy
       trimtab render https://git.example/team/shop.git --path overlays/live --revision v1.4.0
-      trimtab render ./chart --app web -n shop -o json
+      trimtab render ./chart --app web -n shop --values live.yaml --set image.tag=1.4
+      trimtab render oci://registry.example/team/web --revision 1.2.3
+      trimtab render https://charts.example --chart web --revision '^1.2'
     """
     import asyncio
 
@@ -40,16 +48,18 @@ def render(
     from trimtab.engine.units import Destination, SyncUnit
     from trimtab.errors import InvalidSpec
     from trimtab.interfaces.cli.configuration import settings_of
-    from trimtab.interfaces.cli.origins import name_for, source_named
+    from trimtab.interfaces.cli.origins import name_for
     from trimtab.interfaces.cli.output import encoded
 
-    found = source_named(source, path=path, revision=revision)
+    found = source_asked(asked)
     if found is None:
-        raise InvalidSpec(f"source {source}", "there is no such folder", "Name a folder or a Git address")
+        raise InvalidSpec(
+            f"source {asked.source}", "there is no such folder", "Name a folder, a Git address or a chart"
+        )
     unit = SyncUnit(
-        id=app or name_for(found),
+        id=asked.app or name_for(found),
         source=recorded(found),
-        destination=Destination(cluster="none", namespace=namespace),
+        destination=Destination(cluster="none", namespace=asked.namespace),
     )
     manifests = asyncio.run(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
     if output == "json":

@@ -13,6 +13,7 @@ from trimtab.interfaces.cli.verbs import Invocation
 if TYPE_CHECKING:
     from trimtab.app.running.clusters import Connect
     from trimtab.app.running.declared import Origin
+    from trimtab.app.running.figures import RunnerFigures
     from trimtab.settings import RunnerSettings, Settings
 
 
@@ -67,17 +68,19 @@ def run(
     import asyncio
 
     from trimtab.app.running import Process, keep_running
+    from trimtab.app.running.figures import RunnerFigures
     from trimtab.app.running.telling import Log
 
-    settings = _settings(invocation, given)
+    settings, figures = _settings(invocation, given), RunnerFigures()
     log = Log(lambda line: click.echo(line, err=True), as_json=settings.runner.log == "json")
     process = Process(
-        connections=_connections(invocation, reach, settings),
+        connections=_connections(invocation, reach, settings, figures),
         settings=settings,
         path=invocation.environment.get("PATH", ""),
         me=_me(),
         origin=_origin(folder, repo, path, revision),
         tell=log.tell,
+        figures=figures,
     )
     asyncio.run(keep_running(process))
 
@@ -101,21 +104,23 @@ def _runner_settings(settings: RunnerSettings, given: dict[str, object]) -> Runn
     return replace(settings, **flags)
 
 
-def _connections(invocation: Invocation, reach: Reach, settings: Settings) -> dict[str, Connect]:
+def _connections(
+    invocation: Invocation, reach: Reach, settings: Settings, figures: RunnerFigures
+) -> dict[str, Connect]:
     """How each cluster is reached: the one at hand, and the others by their contexts."""
     from trimtab.app.running.clusters import named
     from trimtab.app.sources import HERE
     from trimtab.kube import Access, connect
 
-    def way(access: Access) -> Connect:
-        return lambda: connect(access, settings.cluster)
+    def way(name: str, access: Access) -> Connect:
+        return lambda: connect(access, settings.cluster, told=figures.exchanged(name))
 
     contexts = named(settings.runner.clusters, "cluster")
     others = {
-        name: way(access_of(invocation, reach._replace(context=context), settings))
+        name: way(name, access_of(invocation, reach._replace(context=context), settings))
         for name, context in contexts.items()
     }
-    return {HERE: way(access_of(invocation, reach, settings)), **others}
+    return {HERE: way(HERE, access_of(invocation, reach, settings)), **others}
 
 
 def _origin(folder: Path | None, repo: str, path: str, revision: str) -> Origin | None:

@@ -10,7 +10,7 @@ from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import Column, Paper
+from trimtab.resources.tables import Column, Paper, one_line
 
 if TYPE_CHECKING:
     from trimtab.engine.units import SyncUnit
@@ -70,11 +70,14 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
 
 async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
     async with apps_at(invocation, reach) as apps:
-        return await apps.all(lambda error: click.echo(f"Left out: {error}", err=True))
+        return await apps.all(lambda error: click.echo(one_line(f"Left out: {error}"), err=True))
 
 
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
-    async with apps_at(invocation, reach) as apps, apps.work_on(await apps.named(name)) as work:
+    async with (
+        apps_at(invocation, reach, renders=True) as apps,
+        apps.work_on(await apps.named(name), renders=True) as work,
+    ):
         return await work.look()
 
 

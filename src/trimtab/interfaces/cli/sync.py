@@ -55,7 +55,7 @@ def sync(
     confirm_deletions: bool,
     no_wait: bool,
 ) -> None:
-    """Bring a cluster to what SOURCE declares: a folder, a Git address, or an app's name.
+    """Bring a cluster to what SOURCE declares: a folder, a Git address, a chart, or an app's name.
 
     Shows the plan and asks, on a terminal; applies it in waves, tells what it waits for, and ends when
     everything is healthy. Ctrl-C leaves a sync that the next one finishes.
@@ -64,6 +64,8 @@ def sync(
     Examples:
       trimtab sync ./deploy -n shop --create-namespace
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
+      trimtab sync ./chart --app shop --values live.yaml --set image.tag=1.4
+      trimtab sync oci://registry.example/team/web --revision '^1.2' -n shop
       trimtab sync shop --no-wait
     """
     asks = not yes and sys.stdin.isatty()
@@ -73,8 +75,8 @@ def sync(
 
 async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:
     async with (
-        apps_at(invocation, reach) as apps,
-        apps.work_on(await unit_asked(apps, asked)) as work,
+        apps_at(invocation, reach, renders=True) as apps,
+        apps.work_on(await unit_asked(apps, asked), renders=True) as work,
     ):
         syncing, operation = _Syncing(invocation, work, wish), operation_asked(asked)
         await (syncing.show(operation) if wish.dry_run else syncing.carry_out(operation))

@@ -17,6 +17,7 @@ from trimtab.errors import TrimtabError
 from trimtab.interfaces.cli.picturing import Picture
 from trimtab.interfaces.cli.screen import Screen, can_redraw
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
     from trimtab.app import Work
@@ -63,14 +64,14 @@ class LineByLine:
 
         self._picture.hear(event)
         if isinstance(event, StepDone | OperationWaits | OperationRetried):
-            click.echo(str(event), err=True)
+            _tell(str(event))
 
     def see(self, live: Live) -> None:
         """Say nothing: an operation tells itself what it waits for."""
 
     def say(self, sentence: str) -> None:
         """Tell what keeps us waiting."""
-        click.echo(sentence, err=True)
+        _tell(sentence)
 
     def end(self) -> None:
         """Say nothing: the summary follows."""
@@ -83,11 +84,16 @@ class LineByLine:
         told = f"{health.status.value}: {health.message}" if health.message else health.status.value
         if health.status is not HealthStatus.HEALTHY and told != self._health:
             self._health = told
-            click.echo(f"waiting for health: {told}", err=True)
+            _tell(f"waiting for health: {told}")
 
     def counts(self) -> str:
         """What was done, in a few words."""
         return self._picture.counts()
+
+
+def _tell(sentence: str) -> None:
+    """One line, in which names and the words of others command no terminal."""
+    click.echo(one_line(sentence), err=True)
 
 
 @asynccontextmanager

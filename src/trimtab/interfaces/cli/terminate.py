@@ -10,6 +10,7 @@ from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import tell_held
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
     from trimtab.engine.operations import OperationState
@@ -17,26 +18,32 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("app", shell_complete=app_names)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=300.0, show_default=True, help="Seconds to wait."
+)
 @cluster_options
 @click.pass_obj
-def terminate(invocation: Invocation, /, reach: Reach, app: str) -> None:
+def terminate(invocation: Invocation, /, reach: Reach, app: str, timeout: float) -> None:
     """End the operation of an app that is under way, whoever began it and wherever.
 
     A process that works on the app hears it through the app's record; what a dead process left is ended here.
-    Running hooks are deleted; what was written stays as it is.
+    Running hooks are deleted; what was written stays as it is. If it takes longer than --timeout, the
+    operation ends later, as soon as it can.
 
     \b
     Examples:
       trimtab terminate shop
+      trimtab terminate shop --timeout 30
     """
     import asyncio
 
-    state = asyncio.run(_ended(invocation, reach, app))
-    click.echo(f"{app}: {state.phase.value}: {state.message}")
+    state = asyncio.run(_ended(invocation, reach, app, timeout))
+    click.echo(one_line(f"{app}: {state.phase.value}: {state.message}"))
 
 
-async def _ended(invocation: Invocation, reach: Reach, app: str) -> OperationState:
+async def _ended(invocation: Invocation, reach: Reach, app: str, timeout: float) -> OperationState:
     from trimtab.app.holds import known
+    from trimtab.app.patience import ended
     from trimtab.engine import NothingUnderWay
     from trimtab.interfaces.cli.telling import telling
 
@@ -45,4 +52,4 @@ async def _ended(invocation: Invocation, reach: Reach, app: str) -> OperationSta
         if unit.operation is None:
             raise NothingUnderWay(f"app {app}", "no operation is under way", f"Begin one: trimtab sync {app}")
         async with apps.work_on(unit) as work, telling(invocation, work, None):
-            return await work.end(held=tell_held)
+            return await ended(work, timeout, tell_held)

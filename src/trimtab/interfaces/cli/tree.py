@@ -50,7 +50,10 @@ def tree(invocation: Invocation, /, reach: Reach, app: str, output: str) -> None
 
 
 async def _grown(invocation: Invocation, reach: Reach, name: str) -> tuple[SyncUnit, tuple[Node, ...]]:
-    async with apps_at(invocation, reach) as apps, apps.work_on(await apps.named(name)) as work:
+    async with (
+        apps_at(invocation, reach, renders=True) as apps,
+        apps.work_on(await apps.named(name), renders=True) as work,
+    ):
         return await work.tree()
 
 

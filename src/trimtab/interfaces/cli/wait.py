@@ -56,13 +56,13 @@ async def _waited(
 ) -> str:
     from trimtab.app.goals import Goal, Recorded, stands
 
-    async with apps_at(invocation, reach) as apps:
+    async with apps_at(invocation, reach, renders=goals[0] not in _EVENTS) as apps:
         if goals[0] in _EVENTS:
             if goals[0] != Recorded.DELETED.value:
                 await apps.named(name)
             await apps.until(name, Recorded(goals[0]), timeout)
             return f"{name} is {goals[0]}"
-        async with apps.work_on(await apps.named(name)) as work:
+        async with apps.work_on(await apps.named(name), renders=True) as work:
             unit = await work.until([Goal(each) for each in goals], timeout, _Teller().tell)
     return f"{unit.id} is {stands(unit)}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -175,13 +176,19 @@ class Stage:
 
 @contextmanager
 def staged(environment: Mapping[str, str], *, keep: bool) -> Iterator[Stage]:
-    """A stage with a cluster and a repository; both go with the block, unless they are to be kept."""
+    """A stage with a cluster and a repository; both go with the block, unless they are to be kept.
+
+    Of a demo that is killed only the folder is left: its cluster hears of the end, and ends as well.
+    """
+    leash, held = os.pipe()
     folder = Path(tempfile.mkdtemp(prefix="trimtab-demo-"))
     stage = Stage(folder, environment)
     state = folder / "state" / "trimtab" / "cluster"
     try:
         config = Path(stage.exports["KUBECONFIG"])
-        started = background.start(state, config, environment=environment, brisk=True)
+        started = background.start(
+            state, config, environment=environment, leash=None if keep else leash, brisk=True
+        )
         stage.say(f"A Kubernetes API is up at {started.url}: in memory, with controllers that simulate pods.")
         _copy(resources.files(__package__) / "shop", stage.repository)
         stage.git("init", "--quiet", "--initial-branch=main")
@@ -191,6 +198,8 @@ def staged(environment: Mapping[str, str], *, keep: bool) -> Iterator[Stage]:
             if background.running(state) is not None:
                 background.stop(state)
             shutil.rmtree(folder, ignore_errors=True)
+        for each in (leash, held):
+            os.close(each)
 
 
 def _copy(source: Traversable, target: Path) -> None:

@@ -13,16 +13,35 @@ from trimtab.sources.trees import EntryKind
 
 CHART: Final = "Chart.yaml"
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_WORDS: Final = {
+    Tool.HELM: "a chart",
+    Tool.KUSTOMIZE: "a kustomization",
+    Tool.DIRECTORY: "plain files",
+}
 
 
 def tool_for(spec: SourceSpec, tree: Watched, folder: str) -> Tool:
     """The tool that the spec names, or that the folder's files ask for."""
     named = _named(spec, tree.subject)
-    if named is not None:
+    if named is None:
+        return _found(tree, folder)
+    if named is Tool.DIRECTORY or spec.chart or _is_for(named, tree, folder):
         return named
-    if any(_holds(tree, folder, name) for name in KUSTOMIZATIONS):
-        return Tool.KUSTOMIZE  # a folder with both is a kustomization to Argo CD, too
-    return Tool.HELM if _holds(tree, folder, CHART) else Tool.DIRECTORY
+    held = _WORDS[_found(tree, folder)]
+    reason = f"the source has options for {named.value}, and {folder or '.'!r} holds {held}"
+    raise InvalidSpec(tree.subject, reason, "Remove the options, or name another folder")
+
+
+def _found(tree: Watched, folder: str) -> Tool:
+    """The tool that a folder's files ask for; one with both is a kustomization to Argo CD, too."""
+    if _is_for(Tool.KUSTOMIZE, tree, folder):
+        return Tool.KUSTOMIZE
+    return Tool.HELM if _is_for(Tool.HELM, tree, folder) else Tool.DIRECTORY
+
+
+def _is_for(tool: Tool, tree: Watched, folder: str) -> bool:
+    names = KUSTOMIZATIONS if tool is Tool.KUSTOMIZE else (CHART,)
+    return any(_holds(tree, folder, name) for name in names)
 
 
 def _holds(tree: Watched, folder: str, name: str) -> bool:

@@ -55,7 +55,7 @@ from trimtab.sources.repositories.refs import (
     target_of,
     target_text,
 )
-from trimtab.sources.repositories.revisions import Mount, Revision, Standing, Wanted
+from trimtab.sources.repositories.revisions import GitRequest, Mount, Revision, Standing, Wanted
 from trimtab.sources.repositories.submodules import DEEPEST, FILE, submodules_in
 from trimtab.sources.repositories.vault import sweep
 from trimtab.tasks import (
@@ -153,8 +153,10 @@ class Repositories:
         chance: Chance = draw,
         gate: Gate | None = None,
         namespaces: Namespaces = "auto",
+        told: Callable[[GitRequest], None] | None = None,
     ) -> None:
-        """Take the settings and the PATH on which git is found."""
+        """Take the settings and the PATH on which git is found; `told` hears of each talk with a server."""
+        self._told = told
         self._settings = settings
         self._path = path
         self._clock = clock or SystemClock()
@@ -175,7 +177,11 @@ class Repositories:
         with suppress(OSError):  # whoever needs a mirror is told; not everybody does
             self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._git: GitProgram = await found_git(
-            self._settings, path=self._path, folder=self._root, namespaces=self._namespaces
+            self._settings,
+            path=self._path,
+            folder=self._root,
+            namespaces=self._namespaces,
+            told=self._told,
         )
         sweep(self._git.private, now=self._clock.now())
         group = await self._stack.enter_async_context(plain_group())

@@ -7,6 +7,8 @@ parts; what a tenant names travels through standard input or after `--`. What gi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,7 +37,9 @@ from trimtab.sources.repositories.gitsetup import (
     location_in,
     traced,
 )
+from trimtab.sources.repositories.revisions import GitRequest
 from trimtab.sources.repositories.vault import private_folder, private_parent
+from trimtab.tasks import Clock, SystemClock
 
 _OLDEST = (2, 37, 0)  # the first that can be told a host's address
 _MIB = 1 << 20
@@ -62,6 +66,9 @@ class GitProgram(Struct, frozen=True, kw_only=True):
     #: folder in which private folders are made
     private: Path
     namespaces: Namespaces = "auto"
+    #: hears of each talk with a server
+    told: Callable[[GitRequest], None] | None = None
+    clock: Clock = SystemClock()
 
     async def local(
         self, mirror: Path, *arguments: str, stdin: bytes = b"", wall: timedelta | None = None
@@ -93,13 +100,26 @@ class GitProgram(Struct, frozen=True, kw_only=True):
             command = ((f"--git-dir={mirror}",) if mirror else ()) + arguments
             subject, secrets = f"repository {reach.address}", secrets_of(reach.credential)
             try:
-                return await self._run(command, environment, limits, stdin, subject, secrets)
+                with self._timed("fetch" if mirror else "ls-remote"):
+                    return await self._run(command, environment, limits, stdin, subject, secrets)
             except GitComplained as complaint:
                 if complaint.meaning is not Meaning.REDIRECT:
                     raise
                 environment = traced(environment, folder=str(folder))
                 await self._try(command, environment, limits, stdin, subject)
                 raise _redirected(reach.address, _traced_location(folder), complaint) from None
+
+    @contextmanager
+    def _timed(self, type_: str) -> Iterator[None]:
+        """Tell whoever wants to hear of it how long a talk took, and whether it failed."""
+        started, failed = self.clock.monotonic(), True
+        try:
+            yield
+            failed = False
+        finally:
+            if self.told is not None:
+                seconds = self.clock.monotonic() - started
+                self.told(GitRequest(type=type_, seconds=seconds, failed=failed))
 
     async def over_ssh(self, reach: Reach, command: str) -> bytes:
         """What a server answers to a command by SSH; `GitComplained` if it does not know it."""
@@ -200,7 +220,12 @@ def _traced_location(folder: Path) -> str:
 
 
 async def found_git(
-    settings: RepositoriesSettings, *, path: str, folder: Path, namespaces: Namespaces = "auto"
+    settings: RepositoriesSettings,
+    *,
+    path: str,
+    folder: Path,
+    namespaces: Namespaces = "auto",
+    told: Callable[[GitRequest], None] | None = None,
 ) -> GitProgram:
     """The git program of this machine; an error with a remedy if there is none, or one that is too old."""
     program = await find("git", path=path)
@@ -218,4 +243,5 @@ async def found_git(
         settings=settings,
         private=private_parent(folder),
         namespaces=namespaces,
+        told=told,
     )

@@ -34,6 +34,15 @@ class Wanted(Struct, frozen=True, kw_only=True):
     partial: bool = False
 
 
+class GitRequest(Struct, frozen=True, kw_only=True):
+    """One talk of git with a server, whatever came of it."""
+
+    #: `ls-remote` asks what there is, `fetch` brings it
+    type: str
+    seconds: float
+    failed: bool
+
+
 class Mount(Struct, frozen=True, kw_only=True):
     """A submodule: where it hangs, and which revision of which repository it is."""
 

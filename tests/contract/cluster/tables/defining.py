@@ -17,7 +17,7 @@ from tests.contract.cluster.kinds import (
     with_spec,
 )
 from tests.contract.cluster.stage import Stage
-from trimtab.kube.cluster import FieldValidation, PatchType, Write
+from trimtab.kube.cluster import FieldValidation, PatchType, Write, Written
 from trimtab.kube.discovery import Resource
 
 TABLE = Table(__name__)
@@ -33,6 +33,12 @@ async def defined(stage: Stage, body: dict[str, Any]) -> None:
     """Make a definition and wait until it is served."""
     await stage.given(DEFINITIONS, body)
     await stage.until(DEFINITIONS, body["metadata"]["name"], is_established)
+    await stage.served(body)
+
+
+def spec_of(written: Written) -> Any:
+    """What the object says that was written."""
+    return written.object.manifest()["spec"]
 
 
 def _schema(**properties: Any) -> dict[str, Any]:
@@ -67,6 +73,7 @@ async def a_definition_waits_for_instances_that_are_held(stage: Stage) -> None:
     await stage.given(kind, with_metadata(named(kind, "a"), finalizers=["t.dev/1"]))
     await stage.cluster.delete(DEFINITIONS, name)
     await stage.until(kind, "a", lambda manifest: "deletionTimestamp" in manifest["metadata"])
+    await stage.until_tried(kind, named(kind, "trial"), lambda tried: tried is None)
     await stage.create(kind, named(kind, "late"))
     await stage.get(kind, "a")
 
@@ -165,25 +172,12 @@ async def defaults_are_filled_in_on_write_and_on_read(stage: Stage) -> None:
     )
     versions = definition("Thing", "fill.trimtab.dev", spec=after)["spec"]["versions"]
     await stage.cluster.patch(DEFINITIONS, name, {"spec": {"versions": versions}}, how=PatchType.MERGE)
-    await _served(stage, kind, "a")
+    trial = named(kind, "trial", spec={})
+    await stage.until_tried(kind, trial, lambda tried: tried is not None and "a" in spec_of(tried))
     await stage.get(kind, "old")
     await stage.get(kind, "bare")
     await stage.create(kind, named(kind, "new", spec={"e": [{}, {"f": "1"}], "n": None, "o": {}, "b": {}}))
     await stage.create(kind, named(kind, "null", spec={"a": None, "b": None}))
-
-
-async def _served(stage: Stage, kind: Resource, field: str) -> None:
-    """Wait until a new object shows a default: a changed schema is served a moment later."""
-    for number in range(500):
-        tried = await stage.cluster.create(
-            kind,
-            named(kind, f"try-{number}", spec={}),
-            namespace=stage.namespace,
-            write=Write(dry_run=True),
-        )
-        if field in tried.object.manifest()["spec"]:
-            return
-    raise AssertionError(f"{field} is never defaulted")
 
 
 @case("definitions", "validation")

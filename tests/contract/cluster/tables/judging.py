@@ -37,7 +37,7 @@ from tests.contract.cluster.kinds import (
     with_spec,
 )
 from tests.contract.cluster.stage import Stage
-from tests.contract.cluster.tables.defining import defined, things
+from tests.contract.cluster.tables.defining import defined, spec_of, things
 from trimtab.kube.cluster import FieldValidation, PatchType, Write
 from trimtab.kube.discovery import Resource
 
@@ -339,12 +339,8 @@ async def _redefined(stage: Stage, body: dict[str, Any], kind: Resource) -> None
     """Change a definition and wait until its new default `now` is filled in."""
     versions = {"spec": {"versions": body["spec"]["versions"]}}
     await stage.cluster.patch(DEFINITIONS, body["metadata"]["name"], versions, how=PatchType.MERGE)
-    for number in range(500):
-        tried = named(kind, f"try-{number}", spec={})
-        made = await stage.cluster.create(kind, tried, namespace=stage.namespace, write=TRIED)
-        if "now" in made.object.manifest()["spec"]:
-            return
-    raise AssertionError("the new schema is never served")
+    trial = named(kind, "trial", spec={})
+    await stage.until_tried(kind, trial, lambda tried: tried is not None and "now" in spec_of(tried))
 
 
 def _narrowing(text: dict[str, Any], *, strict: bool) -> dict[str, Any]:
@@ -481,21 +477,14 @@ async def an_owner_in_a_version_that_is_gone(stage: Stage) -> None:
     await stage.apply(old, "a", named(old, "a", spec={"both": "x"}))
     left = {"spec": {"versions": [versioned("v1", storage=True, more=("fresh",))]}}
     await stage.cluster.patch(DEFINITIONS, f"things.{group}", left, how=PatchType.MERGE)
-    await _learnt(stage, new, "fresh")
+    # The old version is refused before the new schema counts.
+    trial = named(new, "trial", spec={"fresh": "x"})
+    await stage.until_tried(new, trial, lambda tried: tried is not None and not tried.warnings)
     await stage.apply(new, "a", named(new, "a", spec={"both": "y"}), manager="two")
     patch = {"spec": {"v1": "1"}}
     await stage.patch(new, "a", patch, how=PatchType.MERGE, write=Write(manager="three"))
     await stage.apply(new, "a", named(new, "a", spec={"v1": "2"}))
     await stage.get(new, "a")
-
-
-async def _learnt(stage: Stage, kind: Resource, field: str) -> None:
-    """Wait until a new field is known: the old version is refused before the new schema is served."""
-    for number in range(500):
-        tried = named(kind, f"try-{number}", spec={field: "x"})
-        if not (await stage.cluster.create(kind, tried, namespace=stage.namespace, write=TRIED)).warnings:
-            return
-    raise AssertionError("the new schema is never served")
 
 
 @case("apply", "one manager")

@@ -1,0 +1,43 @@
+"""Manifests that are made before anybody asks for them, while there is still something else to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+
+from trimtab.engine.units import Generated, ManifestGenerator, SyncUnit
+from trimtab.errors import TrimtabError
+
+
+class Ahead:
+    """Makes the manifests of one unit beforehand; who asks for them first is given those, or their error.
+
+    Whatever else is asked for, and whatever is asked for again, is made when it is asked for.
+    """
+
+    def __init__(self, manifests: ManifestGenerator, unit: SyncUnit) -> None:
+        self._manifests = manifests
+        self._unit = unit
+        self._made: asyncio.Future[Generated] | None = None
+
+    async def begin(self) -> None:
+        """Make them."""
+        made = self._made = asyncio.get_running_loop().create_future()
+        try:
+            made.set_result(await self._manifests.generate(self._unit, ""))
+        except TrimtabError as error:
+            made.set_exception(error)
+            made.exception()  # it may be that nobody asks
+        finally:
+            made.cancel()
+
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests of a unit's source, at a revision or the one that the source names."""
+        made = self._made
+        if made is None or revision or no_cache or _place(unit) != _place(self._unit):
+            return await self._manifests.generate(unit, revision, no_cache=no_cache)
+        self._made = None
+        return await asyncio.shield(made)  # whoever asks may go, and it is still being made
+
+
+def _place(unit: SyncUnit) -> tuple[object, ...]:
+    return unit.id, unit.source, unit.destination

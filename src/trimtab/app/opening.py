@@ -1,0 +1,55 @@
+"""Opens the apps of a cluster: what takes longest is begun first, and nothing waits that need not.
+
+This module is light: what it takes to speak to a cluster is imported while a worker process starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from trimtab.app.sources import open_manifests
+from trimtab.errors import TrimtabError
+from trimtab.tasks import plain_group
+
+if TYPE_CHECKING:
+    from trimtab.app.apps import Apps
+    from trimtab.app.installation import Installation
+    from trimtab.kube import Access, Cluster
+    from trimtab.settings import Settings
+    from trimtab.sources.rendering.specs import Capabilities
+
+
+@asynccontextmanager
+async def open_apps(
+    access: Access, settings: Settings, *, path: str, who: str, renders: bool = False
+) -> AsyncIterator[Apps]:
+    """Open the apps of a cluster.
+
+    `path` is where outside programs are looked for first; `who` names this process to others who wait for it.
+    Whoever is about to have sources rendered says so with `renders`.
+    """
+    async with open_manifests(settings, path=path) as manifests:
+        if renders:
+            with suppress(TrimtabError):  # whoever renders meets the same trouble, and says so
+                await manifests.get_ready()
+        from trimtab.app.apps import Apps
+        from trimtab.kube import connect
+
+        async with connect(access, settings.cluster) as cluster:
+            installation, capabilities = await _known_of(cluster, settings.apps.namespace)
+            manifests.learn(capabilities)
+            manifests.use_key(installation.rendering_key)
+            yield Apps(cluster, settings, manifests, installation, who)
+
+
+async def _known_of(cluster: Cluster, namespace: str) -> tuple[Installation, Capabilities]:
+    """What has to be known of a cluster before anything is done there."""
+    from trimtab.app.capabilities import capabilities_of
+    from trimtab.app.installation import find_installation
+
+    async with plain_group() as group:
+        installation = group.create_task(find_installation(cluster, namespace))
+        capabilities = group.create_task(capabilities_of(cluster))
+    return installation.result(), capabilities.result()

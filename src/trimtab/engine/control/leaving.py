@@ -1,0 +1,195 @@
+"""Units that are gone: their hooks, which we held for their outcome, are let go of.
+
+Hooks carry a finalizer that nobody else takes off. Whoever hears that a unit went knows from its last state
+which ones are held. A process that was killed before it had let go is succeeded by one that finds them in the
+cluster: by our mark, with our finalizer, of a unit that no longer is. Nothing is deleted here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import Final
+
+from trimtab.engine.control.desks import Desk
+from trimtab.engine.control.rooms import Room, Rooms
+from trimtab.engine.events import Events, HooksReleased
+from trimtab.engine.health.values import HOOK_FINALIZER
+from trimtab.engine.live import Live
+from trimtab.engine.operations import HookRun, OperationState
+from trimtab.engine.sync.messages import told
+from trimtab.engine.sync.releasing import let_go, release
+from trimtab.engine.units import SyncUnit, SyncUnitStore, UnitMissing
+from trimtab.errors import TrimtabError, Unavailable
+from trimtab.tasks import Backoff, Clock
+from trimtab.tasks.backoff import pause
+from trimtab.tasks.chance import draw
+
+_log = logging.getLogger(__name__)
+_AGAIN: Final = Backoff(first=timedelta(milliseconds=500), cap=timedelta(minutes=1))
+
+
+def held_runs(unit: SyncUnit) -> tuple[HookRun, ...]:
+    """The hooks of a unit's last operation that may carry our finalizer."""
+    state = unit.status.operation_state
+    return tuple(run for run in state.hooks if not (run.released or run.deleted)) if state else ()
+
+
+class Leaving:
+    """Lets go of the hooks of units that are gone."""
+
+    def __init__(
+        self, store: SyncUnitStore, rooms: Rooms, events: Events, *, clock: Clock, manager: str
+    ) -> None:
+        self._store, self._rooms, self._events = store, rooms, events
+        self._clock, self._manager = clock, manager
+        self._group: asyncio.TaskGroup | None = None
+        self._at: Counter[str] = Counter()
+
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """Have hooks let go of in this group of tasks from now on."""
+        self._group = group
+
+    def is_at(self, cluster: str) -> bool:
+        """Whether something is still to be let go of in a cluster."""
+        return bool(self._at[cluster])
+
+    def leave(
+        self,
+        unit: SyncUnit,
+        working: asyncio.Task[None] | None,
+        then: Callable[[], None],
+        *,
+        is_moved: bool = False,
+    ) -> None:
+        """Let go of what a unit held in its cluster once nothing works on it any more; `then` follows.
+
+        One that `is_moved` lives elsewhere now; of any other the store is asked whether it is really gone.
+        """
+        if self._group is None or (working is None and not held_runs(unit)):
+            then()
+            return
+        self._at[unit.destination.cluster] += 1
+        self._group.create_task(self._leave(unit, working, then, is_moved=is_moved))
+
+    async def _leave(
+        self,
+        unit: SyncUnit,
+        working: asyncio.Task[None] | None,
+        then: Callable[[], None],
+        *,
+        is_moved: bool,
+    ) -> None:
+        if working is not None:
+            await asyncio.wait({working})  # its last write may be under way, and make a hook
+        try:
+            if held_runs(unit):
+                await self._persistently(unit, is_moved=is_moved)
+        except TrimtabError as error:
+            problems = tuple(f"{run.key}: {told(error)}" for run in held_runs(unit))
+            self._tell(unit.id, unit.destination.cluster, (), problems)
+        except Exception:  # noqa: BLE001 - one unit's trouble must not end the others'
+            _log.exception("the hooks of %s could not be let go of", unit.id)
+        self._at[unit.destination.cluster] -= 1
+        then()
+
+    async def _persistently(self, unit: SyncUnit, *, is_moved: bool) -> None:
+        """Let go, and try again for as long as that may help."""
+        failures = 0
+        while True:
+            try:
+                if is_moved or not await self._is_there(unit.id):
+                    await self._let_go(unit)
+                break
+            except Unavailable as error:
+                failures += 1
+                wait = pause(error, failures=failures, backoff=_AGAIN, chance=draw())
+                await self._clock.sleep(wait)
+
+    async def _let_go(self, unit: SyncUnit) -> None:
+        state, held = unit.status.operation_state, {(run.key, run.sync_phase) for run in held_runs(unit)}
+        if state is None:
+            return
+        room = self._rooms.open(unit.destination.cluster)
+        desk = room.open_desk()
+        if desk is None:
+            raise room.refusal()
+        after = await let_go(desk.cluster, desk.discovery(), state, self._manager)
+        runs = [run for run in after.hooks if (run.key, run.sync_phase) in held]
+        self._tell(
+            unit.id,
+            unit.destination.cluster,
+            (str(run.key) for run in runs if not run.problem and _is_made(state, run)),
+            (f"{run.key}: {run.problem}" for run in runs if run.problem),
+        )
+
+    def sweep(self, room: Room, *, after: asyncio.Event, known: Callable[[str], bool]) -> None:
+        """Let go of what units left in a cluster that went while nobody was there to hear it."""
+        if self._group is not None:
+            self._group.create_task(self._sweep(room, after, known))
+
+    async def _sweep(self, room: Room, after: asyncio.Event, known: Callable[[str], bool]) -> None:
+        await after.wait()
+        desk = room.open_desk()
+        if desk is None:
+            return  # it is swept when it is ready again
+        for unit_id, left in tuple(_left(desk, known)):
+            try:
+                if not await self._is_there(unit_id):
+                    await self._take_off(desk, unit_id, left)
+            except Unavailable:
+                return  # as above
+            except Exception:  # noqa: BLE001 - one unit's trouble must not end the others'
+                _log.exception("the hooks of %s could not be let go of", unit_id)
+
+    async def _take_off(self, desk: Desk, unit_id: str, left: Iterable[Live]) -> None:
+        """Take our finalizer off what a unit left that is no more."""
+        released, problems = [], []
+        for each in left:
+            resource = desk.discovery().resource(each.api_version, each.key.kind)
+            if resource is None:
+                continue
+            try:
+                await release(desk.cluster, resource, each.key, each.uid.__eq__, self._manager)
+                released.append(str(each.key))
+            except Unavailable:
+                raise
+            except TrimtabError as error:
+                problems.append(f"{each.key}: {told(error)}")
+        self._tell(unit_id, desk.entry.name, released, problems)
+
+    async def _is_there(self, unit_id: str) -> bool:
+        """Whether the store has such a unit: then somebody else works on it, or it is back."""
+        try:
+            await self._store.get(unit_id)
+        except UnitMissing:
+            return False
+        except Unavailable:
+            raise
+        except TrimtabError:
+            return True  # it is there and cannot be read
+        return True
+
+    def _tell(self, unit_id: str, cluster: str, hooks: Iterable[str], problems: Iterable[str]) -> None:
+        told = HooksReleased(
+            at=self._clock.now(), unit=unit_id, cluster=cluster, hooks=tuple(hooks), problems=tuple(problems)
+        )
+        if told.hooks or told.problems:
+            self._events.publish(told)
+
+
+def _is_made(state: OperationState, run: HookRun) -> bool:
+    return any((each.key, each.sync_phase) == (run.key, run.sync_phase) for each in state.results)
+
+
+def _left(desk: Desk, known: Callable[[str], bool]) -> Iterator[tuple[str, tuple[Live, ...]]]:
+    """The units that are not known and seem to have left hooks behind, and those."""
+    for mark in desk.cache.marks():
+        unit_id = desk.ways.tracking.unit_named(mark)
+        if unit_id and not known(unit_id):
+            left = tuple(each for each in desk.cache.managed(mark) if HOOK_FINALIZER in each.finalizers)
+            if left:
+                yield unit_id, left

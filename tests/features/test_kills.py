@@ -1,0 +1,298 @@
+"""Every verb is really killed, by kill -9, on its way: another process goes on, or refuses in one sentence.
+
+A verb that writes dies when its n-th write has been answered and before it hears so; then the same verb is
+called again, and all is as if nobody had died. A verb that only looks dies half-way, and leaves nothing.
+`make judge-kills` tries every write; here they are a few, spread over the whole way.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from testbed.controlplane import ControlPlane
+from testbed.toll import Toll, is_any, is_write
+from tests.features.calling import Call, Caller, Heard
+from tests.features.test_sync import MIGRATION, SETTINGS, shop
+from tests.features.worlds import Worlds
+from trimtab.interfaces.cli.verbs import VERBS
+
+GATE = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
+#: how many of a verb's writes are tried as its last
+A_FEW, ALL = 2, 1000
+
+
+def named(name: str, colour: str = "blue") -> str:
+    """A ConfigMap."""
+    return SETTINGS.replace("settings", name).replace("blue", colour)
+
+
+class Story(Struct, frozen=True, kw_only=True):
+    """A verb that is killed, and what is called then."""
+
+    words: tuple[str, ...]
+    #: done before, in the same world
+    before: tuple[tuple[str, ...], ...] = ()
+    #: what the next one may say instead of succeeding, because there is nothing left to do
+    refusal: str = ""
+    #: done afterwards: what only waits for the app's next operation to be tidied up is tidied up by that
+    then: tuple[tuple[str, ...], ...] = ()
+
+
+#: verbs that write to a cluster; {shop} is a folder that has changed since `web` was synced
+WRITING = {
+    "apply": Story(words=("apply", "{plan}", "--yes")),
+    "delete": Story(words=("delete", "web", "--yes"), refusal="app web: there is no such app"),
+    "delete --abandon": Story(
+        words=("delete", "web", "--abandon", "--yes"), refusal="app web: there is no such app"
+    ),
+    "install": Story(words=("install", "--apply", "--yes", "-n", "runners")),
+    "pause": Story(words=("pause", "web", "--reason", "lunch")),
+    "resume": Story(words=("resume", "web"), before=(("pause", "web"),)),
+    "rollback": Story(words=("rollback", "web", "1", "--prune", "--yes")),
+    "sync": Story(words=("sync", "web", "--prune", "--yes")),
+    "sync of a new app": Story(
+        words=("sync", "{shop}", "--app", "new", "-n", "new", "--create-namespace", "--yes")
+    ),
+    "terminate": Story(
+        words=("terminate", "stuck"),
+        refusal="app stuck: no operation is under way",
+        then=(("delete", "stuck", "--yes"),),
+    ),
+}
+#: verbs that only look, and the answer that comes too late: in the middle of what they ask
+LOOKING = {
+    "diff": (("diff", "web"), 20),
+    "doctor": (("doctor",), 5),
+    "history": (("history", "web"), 3),
+    "plan": (("plan", "web"), 20),
+    "status": (("status", "web"), 20),
+    "tree": (("tree", "web"), 20),
+    "wait": (("wait", "web", "--for", "degraded"), 20),
+    "why": (("why", "web"), 20),
+}
+#: verbs that ask no cluster, and `run` and `demo`, which have stories of their own
+ELSEWHERE = {"cluster", "completion", "demo", "health", "render", "run", "settings", "version"}
+
+
+class Scene:
+    """A folder, a home, and people who call the command over a toll."""
+
+    def __init__(self, caller: Caller, folder: Path, *, records: str = "records") -> None:
+        self._caller = caller
+        self.records = records
+        self.folder = folder
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.pid = folder / "pid"
+        self.shop = shop(folder / "shop", one=named("one"), two=named("two"), migration=MIGRATION)
+        self.plan = folder / "web.plan"
+
+    def call(self, toll: Toll, words: tuple[str, ...], *, until: str = "") -> Heard:
+        """Call the command, to its end."""
+        environment = {
+            "HOME": str(self.home),
+            "KUBECONFIG": str(toll.kubeconfig),
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "USER": "ann",
+            "TRIMTAB_APPS__NAMESPACE": self.records,
+        }
+        spelt = tuple(word.format(shop=self.shop, plan=self.plan) for word in words)
+        folder, pid = str(self.folder), str(self.pid)
+        return self._caller.call(
+            Call(arguments=spelt, environment=environment, folder=folder, pid=pid, until=until)
+        )
+
+    def done(self, toll: Toll, *words: str) -> None:
+        """Call the command, which has to succeed."""
+        told = self.call(toll, words)
+        assert told.code == 0, told.err
+
+    def bury(self, toll: Toll) -> None:
+        """Nobody else dies; and the leases of the dead run out by themselves: here nobody waits for that."""
+        toll.strike(is_any, 0, self.kill)
+        toll.read(f"/apis/coordination.k8s.io/v1/namespaces/{self.records}/leases", method="DELETE")
+
+    def kill(self) -> None:
+        """Kill whoever was called last, and all that it started."""
+        os.killpg(int(self.pid.read_text()), signal.SIGKILL)
+
+
+def standing(toll: Toll, scene: Scene) -> dict[str, Any]:
+    """How a cluster stands, without what differs between two runs of the same story."""
+    found: dict[str, Any] = {}
+    for path in ("/api/v1/configmaps", "/apis/batch/v1/jobs", "/apis/apps/v1/deployments"):
+        for each in toll.read(path)["items"]:
+            meta = each["metadata"]
+            owner = meta.get("annotations", {}).get("trimtab.dev/owner", "").partition("/")[2]
+            found[f"{path} {meta['namespace']}/{meta['name']}"] = (each.get("data"), owner)
+    secrets_ = toll.read(f"/api/v1/namespaces/{scene.records}/secrets")["items"]
+    found["records"] = sorted(each["metadata"]["name"] for each in secrets_)
+    apps = scene.call(toll, ("status", "-o", "json")).json
+    found["apps"] = [(each["app"], each["sync"], each["health"], bool(each["held"])) for each in apps]
+    return found
+
+
+def assert_refused(told: Heard, refusal: str, at: str) -> None:
+    """One sentence says why nothing is done."""
+    assert refusal, (at, told)
+    (line,) = told.err.splitlines()
+    assert (told.code in {2, 3}, line.startswith(f"Error: {refusal}")) == (True, True), told
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    caller = Caller()
+    yield Scene(caller, tmp_path_factory.mktemp("kills"))
+    caller.close()
+
+
+@pytest.fixture(scope="module")
+def worlds(scene: Scene) -> Iterator[Worlds]:
+    """A cluster with an app that has a history and is out of date, and one whose sync was left half-way."""
+    with Worlds(scene.folder) as found:
+        with found.lasting() as kubeconfig, Toll(kubeconfig, scene.folder) as toll:
+            asked = ("sync", str(scene.shop), "--app", "web", "-n", "web", "--create-namespace", "--yes")
+            scene.done(toll, *asked)
+            shop(scene.shop, one=named("one", "red"), three=named("three"))
+            scene.done(toll, "sync", "web", "--yes")
+            (scene.shop / "two.yaml").unlink()
+            shop(scene.shop, one=named("one", "green"), four=named("four"))
+            scene.done(toll, "plan", "web", "--prune", "--out", str(scene.plan))
+            stuck = str(shop(scene.folder / "stuck", gate=GATE, after=named("after")))
+            left = ("sync", stuck, "-n", "stuck", "--create-namespace", "--yes")
+            assert scene.call(toll, left, until="waiting").code == 130
+        yield found
+
+
+def spread(writes: int, few: int) -> list[int]:
+    """So many of the writes, evenly over the whole way."""
+    few = min(few, writes)
+    return [round(each * (writes + 1) / (few + 1)) for each in range(1, few + 1)]
+
+
+def tried(scene: Scene, worlds: Worlds, story: Story, few: int) -> None:
+    """Tell a story undisturbed, and then with its hero dying at one write after another."""
+    wanted, writes = undisturbed(scene, worlds, story)
+    assert writes > 0
+    for number in spread(writes, few):
+        with worlds.passing() as kubeconfig, Toll(kubeconfig, scene.folder) as toll:
+            for each in story.before:
+                scene.done(toll, *each)
+            toll.strike(is_write, number, scene.kill)
+            died = scene.call(toll, story.words)
+            assert (died.code == -signal.SIGKILL) == (len(toll.passed) >= number), (number, died)
+            at = f"killed after write {number}: {toll.passed[-1]}"
+            scene.bury(toll)
+            again = scene.call(toll, story.words)
+            if again.code != 0:
+                assert_refused(again, story.refusal, at)
+            for each in story.then:
+                scene.done(toll, *each)
+            assert standing(toll, scene) == wanted, (at, again.err)
+
+
+def undisturbed(scene: Scene, worlds: Worlds, story: Story) -> tuple[dict[str, Any], int]:
+    """How the world stands after a story in which nobody dies, and the writes that it took."""
+    with worlds.passing() as kubeconfig, Toll(kubeconfig, scene.folder) as toll:
+        for each in story.before:
+            scene.done(toll, *each)
+        toll.strike(is_write, 0, scene.kill)
+        scene.done(toll, *story.words)
+        writes = len(toll.passed)
+        for each in story.then:
+            scene.done(toll, *each)
+        return standing(toll, scene), writes
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("story", WRITING.values(), ids=WRITING)
+def test_whoever_is_killed_at_a_write_is_succeeded(scene: Scene, worlds: Worlds, story: Story) -> None:
+    tried(scene, worlds, story, A_FEW)
+
+
+@pytest.mark.judge
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("story", WRITING.values(), ids=WRITING)
+def test_whoever_is_killed_at_any_write_is_succeeded(scene: Scene, worlds: Worlds, story: Story) -> None:
+    tried(scene, worlds, story, ALL)
+
+
+def traces(toll: Toll, scene: Scene) -> tuple[list[str], list[str]]:
+    """Everything that somebody may have left behind: objects of the records by their version, and files."""
+    paths = (f"/api/v1/namespaces/{scene.records}/secrets", "/apis/coordination.k8s.io/v1/leases")
+    met = [each["metadata"] for path in paths for each in toll.read(path)["items"]]
+    objects = [f"{each['name']} {each['resourceVersion']}" for each in met]
+    return objects, sorted(str(each) for each in scene.folder.rglob("*"))
+
+
+def test_whoever_is_killed_while_looking_leaves_nothing(scene: Scene, worlds: Worlds) -> None:
+    with worlds.passing() as kubeconfig, Toll(kubeconfig, scene.folder) as toll:
+        before = traces(toll, scene)
+        for words, number in LOOKING.values():
+            toll.strike(is_any, number, scene.kill)
+            assert scene.call(toll, words).code == -signal.SIGKILL, (words, toll.passed)
+            assert traces(toll, scene) == before, words
+
+
+def test_every_verb_is_killed_somewhere() -> None:
+    killed = {story.words[0] for story in WRITING.values()} | {words[0] for words, _ in LOOKING.values()}
+    assert set(VERBS) - killed == ELSEWHERE
+
+
+@pytest.mark.real
+@pytest.mark.timeout(300)
+def test_whoever_is_killed_on_a_real_cluster_is_succeeded(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    caller, space = Caller(), f"kill-{secrets.token_hex(4)}"
+    scene = Scene(caller, tmp_path, records=f"{space}-records")
+
+    def died_and_again(toll: Toll, number: int, *words: str, refusal: str = "") -> None:
+        toll.strike(is_write, number, scene.kill)
+        assert scene.call(toll, words).code == -signal.SIGKILL, toll.passed
+        scene.bury(toll)
+        again = scene.call(toll, words)
+        if again.code != 0:
+            assert_refused(again, refusal, " ".join(words))
+
+    with Toll(control_plane.kubeconfig, tmp_path) as toll:
+
+        def colours() -> dict[str, str]:
+            found = toll.read(f"/api/v1/namespaces/{space}/configmaps")["items"]
+            return {each["metadata"]["name"]: each["data"].get("colour", "") for each in found}
+
+        (scene.shop / "migration.yaml").unlink()
+        scene.done(toll, "sync", "{shop}", "--app", "web", "-n", space, "--create-namespace", "--yes")
+        (scene.shop / "two.yaml").unlink()
+        shop(scene.shop, one=named("one", "red"))
+        scene.done(toll, "plan", "web", "--prune", "--out", "{plan}")
+        died_and_again(toll, 6, "apply", "{plan}", "--yes")
+        assert colours() == {"kube-root-ca.crt": "", "one": "red"}
+
+        died_and_again(toll, 1, "pause", "web")
+        died_and_again(toll, 1, "resume", "web")
+        died_and_again(toll, 7, "rollback", "web", "1", "--yes")
+        assert colours() == {"kube-root-ca.crt": "", "one": "blue", "two": "blue"}
+        scene.done(toll, "resume", "web")
+
+        shop(scene.shop, gate=GATE)
+        assert scene.call(toll, ("sync", "web", "--yes"), until="waiting").code == 130
+        died_and_again(toll, 2, "terminate", "web", refusal="app web: no operation is under way")
+        died_and_again(
+            toll, 2, "delete", "web", "--abandon", "--yes", refusal="app web: there is no such app"
+        )
+        assert colours() == {"kube-root-ca.crt": "", "one": "blue", "two": "blue"}
+
+        install = ("install", "-n", f"{space}-run", "--scope", f"namespaces={space}", "--apply", "--yes")
+        died_and_again(toll, 4, *install)
+    for each in ("", "-records", "-run"):
+        control_plane.call("DELETE", f"/api/v1/namespaces/{space}{each}")
+    caller.close()
