@@ -19,6 +19,7 @@ from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
+from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, is_kept, shard_named
 from trimtab.app.sources import HERE
 from trimtab.app.trees import Node, grown
@@ -451,7 +452,9 @@ class Work:
     def _well_ended(self, state: OperationState) -> OperationState:
         """The state of an operation, unless it came to a bad end."""
         if state.phase is not OperationPhase.SUCCEEDED:
-            raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
+            reason = f"the sync {state.phase.value.lower()}: {state.message}"
+            remedy = remedy_of(state.message, f"Ask why with: trimtab why {self.name}")
+            raise SyncFailed(f"app {self.name}", reason, remedy)
         return state
 
     async def _go_on(self) -> OperationState:

@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.app.remedies import remedy_of
 from trimtab.app.why.facts import Facts, Finding, about_object
 from trimtab.app.why.reaching import no_right
 from trimtab.app.why.running import ended_badly, lacks_pods
@@ -123,7 +124,7 @@ def refused(facts: Facts) -> Iterator[Finding]:
             continue
         if facts.root_of(words.key) != words.key:
             continue
-        remedy = "See what the server says, and correct the object in its source"
+        remedy = remedy_of(words.text, "See what the server says, and correct the object in its source")
         yield about_object(words.key, words.what, evidence=words.text, remedy=remedy, since=words.since)
 
 
