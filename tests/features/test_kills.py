@@ -115,8 +115,9 @@ class Scene:
         told = self.call(toll, words)
         assert told.code == 0, told.err
 
-    def free_leases(self, toll: Toll) -> None:
-        """The leases of the dead run out by themselves; nobody has to wait for that here."""
+    def bury(self, toll: Toll) -> None:
+        """Nobody else dies; and the leases of the dead run out by themselves: here nobody waits for that."""
+        toll.strike(is_any, 0, self.kill)
         toll.read(f"/apis/coordination.k8s.io/v1/namespaces/{self.records}/leases", method="DELETE")
 
     def kill(self) -> None:
@@ -139,9 +140,9 @@ def standing(toll: Toll, scene: Scene) -> dict[str, Any]:
     return found
 
 
-def assert_refused(told: Heard, refusal: str) -> None:
+def assert_refused(told: Heard, refusal: str, at: str) -> None:
     """One sentence says why nothing is done."""
-    assert refusal
+    assert refusal, (at, told)
     (line,) = told.err.splitlines()
     assert (told.code in {2, 3}, line.startswith(f"Error: {refusal}")) == (True, True), told
 
@@ -189,10 +190,10 @@ def tried(scene: Scene, worlds: Worlds, story: Story, few: int) -> None:
             died = scene.call(toll, story.words)
             assert (died.code == -signal.SIGKILL) == (len(toll.passed) >= number), (number, died)
             at = f"killed after write {number}: {toll.passed[-1]}"
-            scene.free_leases(toll)
+            scene.bury(toll)
             again = scene.call(toll, story.words)
             if again.code != 0:
-                assert_refused(again, story.refusal)
+                assert_refused(again, story.refusal, at)
             for each in story.then:
                 scene.done(toll, *each)
             assert standing(toll, scene) == wanted, (at, again.err)
@@ -257,10 +258,10 @@ def test_whoever_is_killed_on_a_real_cluster_is_succeeded(
     def died_and_again(toll: Toll, number: int, *words: str, refusal: str = "") -> None:
         toll.strike(is_write, number, scene.kill)
         assert scene.call(toll, words).code == -signal.SIGKILL, toll.passed
-        scene.free_leases(toll)
+        scene.bury(toll)
         again = scene.call(toll, words)
         if again.code != 0:
-            assert_refused(again, refusal)
+            assert_refused(again, refusal, " ".join(words))
 
     with Toll(control_plane.kubeconfig, tmp_path) as toll:
 

@@ -221,15 +221,25 @@ def test_a_second_runner_is_handed_its_share_and_the_first_takes_it_back_when_th
     (shop / "settings.yaml").write_text(SETTINGS % "blue")
     moving = next(name for name in ("shop", "blog", "cart", "mail", "pay") if Shard(1, 2).has(name))
     (units / f"{moving}.yaml").write_text(UNIT % person.namespace)
+    elsewhere = {
+        "TRIMTAB_RENDERING__KEY": str(tmp_path / "another" / "key"),
+        "TRIMTAB_RENDERING__CACHE": str(tmp_path / "another" / "cache"),
+    }
     with runner(person, "--units", str(units), "--shards", "2") as first:
-        first.until("OperationEnded", unit=moving, phase="Succeeded")
-        with runner(person, "--units", str(units), "--shards", "2") as second:
+        revision = first.until("UnitRefreshed", unit=moving, verdict="Synced")["revision"]
+        while sum(each["event"] == "ShardTaken" for each in first.told) < 2:
+            first.until("ShardTaken")
+        with runner(person, "--units", str(units), "--shards", "2", **elsewhere) as second:
             first.until("ShardHandedOver", shard="1 of 2")
             second.until("ShardTaken", shard="1 of 2")
-            second.until("UnitRefreshed", unit=moving, verdict="Synced")
+            # What is rendered has the same digest wherever a runner of the installation runs.
+            second.until("UnitRefreshed", unit=moving, verdict="Synced", revision=revision)
             scribble(person, "red")
             second.until("OperationEnded", unit=moving, phase="Succeeded")
             assert colour(person) == "blue"
+            # Nor is it another one to a command: what was agreed to is what the runner finds.
+            told = person.trimtab("sync", moving, **elsewhere)
+            assert (told.code, revision in told.out) == (0, True), told.err
             second.process.kill()
             first.until("ShardTaken", shard="1 of 2")
             scribble(person, "green")

@@ -391,6 +391,10 @@ class Work:
         self._draft.redraft(self._asked)
         return state
 
+    def take_over(self) -> None:
+        """Have what a process carried out, and did not live to look after, be ours to look after."""
+        self._was_synced = True
+
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
         """Whether what was just finished is all that is asked for now."""
         begun = finished.operation

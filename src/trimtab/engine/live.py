@@ -8,7 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from trimtab.engine.health import Health
-from trimtab.engine.marks import Mark
+from trimtab.engine.marks import Mark, Tracking
+from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 
@@ -45,6 +46,23 @@ class Live(Struct, frozen=True, kw_only=True, gc=False):
     def is_root(self) -> bool:
         """Whether somebody claims it and nothing owns it: only such objects are compared and pruned."""
         return self.mark is not None and not self.owners
+
+
+def live_of(found: KubeObject, tracking: Tracking | None, health: Health | None = None) -> Live:
+    """What is known of an object that was read by itself: its owners and its digest are left out."""
+    metadata = found.metadata
+    labels, annotations = metadata.labels or {}, metadata.annotations or {}
+    return Live(
+        key=found.key,
+        api_version=found.api_version,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+        created=metadata.creation_timestamp or "",
+        deleting=metadata.deletion_timestamp is not None,
+        finalizers=metadata.finalizers or (),
+        mark=None if tracking is None else tracking.mark_of(found.key, labels, annotations),
+        health=health,
+    )
 
 
 class Change(Struct, frozen=True):

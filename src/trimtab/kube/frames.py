@@ -11,6 +11,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import EventType, WatchEvent
 from trimtab.kube.failures import Status, failure
 from trimtab.kube.objects import object_from
+from trimtab.kube.shallow import DEEPEST, shallow
 
 
 class _Frame(Struct, frozen=True, gc=False):
@@ -61,7 +62,10 @@ class Lines:
 
 def event_from(line: bytes, *, api_version: str, kind: str, subject: str) -> WatchEvent | TrimtabError:
     """The event in one line, or the error that the server reported in its place."""
-    frame = _frame.decode(line)
+    try:
+        frame = _frame.decode(line)
+    except RecursionError:
+        frame = _frame.decode(shallow(line, DEEPEST + 1))
     if frame.type == "ERROR":
         return failure(subject, _status.decode(frame.object))
     return WatchEvent(_TYPES[frame.type], object_from(frame.object, api_version=api_version, kind=kind))

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from trimtab.errors import ClusterUnreachable
+from trimtab.kube.shallow import DEEPEST, shallow
 from trimtab.resources.keys import ResourceKey
 
 #: what reading JSON raises when the bytes are none, are not UTF-8, or are nested beyond all reason
@@ -116,7 +117,11 @@ def object_from(raw: bytes | Raw, *, api_version: str = "", kind: str = "") -> K
 
     The bytes are copied at their exact size, so keeping one object never keeps the page it came in.
     """
-    head = _head.decode(raw)
+    try:
+        head = _head.decode(raw)
+    except RecursionError:
+        raw = shallow(bytes(raw))
+        head = _head.decode(raw)
     return KubeObject(
         api_version=head.api_version or api_version,
         kind=head.kind or kind,
@@ -127,7 +132,10 @@ def object_from(raw: bytes | Raw, *, api_version: str = "", kind: str = "") -> K
 
 def page_from(body: bytes, *, api_version: str, kind: str) -> Page:
     """The page of a list in this body."""
-    listed = _list.decode(body)
+    try:
+        listed = _list.decode(body)
+    except RecursionError:
+        listed = _list.decode(shallow(body, DEEPEST + 2))
     return Page(
         objects=tuple(object_from(item, api_version=api_version, kind=kind) for item in listed.items or ()),
         resource_version=listed.metadata.resource_version,

@@ -174,6 +174,20 @@ async def test_kinds_come_and_go_with_their_definitions(control_planes: ControlP
         await cluster.create(CRDS, definition("v1"))
         await audience.until(lambda: cache.knows("example.com", "Widget", "default"))
         assert cache.get(name) is None
+        await asyncio.to_thread(add_one_nested_beyond_reason, plane)
+        deep = ResourceKey("example.com", "Widget", "default", "deep")
+        await audience.until(lambda: cache.get(deep))
+        cache.invalidate()
+        await cluster.create(WIDGETS, widget("w"), namespace="default")
+        await audience.until(lambda: cache.get(name) and cache.knows("example.com", "Widget", "default"))
+        assert cache.get(deep) is not None
+
+
+def add_one_nested_beyond_reason(plane: ControlPlane) -> None:
+    """Somebody makes an object that the server takes and that few clients can read."""
+    head = '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"deep"},"spec":'
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    plane.kubectl("create", "--raw", path, "-f", "-", stdin=f"{head}{'[' * 3000}{']' * 3000}}}")
 
 
 async def test_a_server_that_comes_back_without_its_history_is_read_anew_and_nothing_is_taken_for_gone(

@@ -79,3 +79,15 @@ async def test_a_render_of_another_key_is_not_opened() -> None:
     other = RecordArchive(cluster, namespace="default", keys=Keyring(b"o" * 32))
     with pytest.raises(SealBroken, match="a key that is not in the ring"):
         await other.find("web", "large")
+
+
+@pytest.mark.parametrize("data", [{}, {"others": "bm90IEpTT04="}, {"others": "W10="}])
+async def test_a_render_that_somebody_edited_is_told_as_damaged(data: dict[str, str]) -> None:
+    cluster = MemoryCluster()
+    archive = RecordArchive(cluster, namespace="default", keys=KEYS)
+    await archive.keep("web", render("a"))
+    pages = cluster.list(SECRETS, namespace="default")
+    (kept,) = [each async for page in pages for each in page.objects if "render" in each.metadata.name]
+    await cluster.update(SECRETS, kept.metadata.name, {**kept.manifest(), "data": data}, namespace="default")
+    with pytest.raises(SealBroken):
+        await archive.find("web", "a")

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from trimtab.kube.objects import KubeObject
+from trimtab.kube.shallow import shallow
 
 _LENGTH = 16
 _BLANK = Raw(b"")
@@ -50,7 +51,10 @@ _sorted = msgspec.json.Encoder(order="deterministic")
 
 def fingerprint(told: KubeObject, key: bytes = b"") -> bytes:
     """The fingerprint of an object; with a `key`, nobody without it can guess contents from it."""
-    fields = _fields.decode(told.raw)
+    try:
+        fields = _fields.decode(told.raw)
+    except RecursionError:  # it was read from a place not quite as deep as this one
+        fields = _fields.decode(shallow(told.raw))
     pieces: list[bytes | Raw] = []
     for name in sorted(fields):
         if name not in _LEFT_OUT:

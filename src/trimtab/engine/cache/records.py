@@ -6,6 +6,7 @@ whoever judges health decodes what that takes, and of the kinds it judges alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -72,8 +73,6 @@ class Recorder:
         self._digest_key = digest_key
         ours = tracking.mark_for("unit").system
         self._keeps = keeps or (lambda mark: mark.system == ours)
-        # Few different ones, many times each: every record points to the same.
-        self._namespaces: dict[str, str] = {}
         self._healths: dict[HealthStatus, Health] = {}
 
     def record(self, told: KubeObject, resource: Resource, before: Live | None = None) -> Recorded:
@@ -101,7 +100,8 @@ class Recorder:
 
     def key(self, resource: Resource, metadata: Metadata) -> ResourceKey:
         """The key of an object."""
-        namespace = self._namespaces.setdefault(metadata.namespace, metadata.namespace)
+        # Few different ones, many times each: every record points to the same for as long as there is one.
+        namespace = sys.intern(metadata.namespace)
         return ResourceKey(resource.group, resource.kind, namespace, metadata.name)
 
     def _mark(self, key: ResourceKey, metadata: Metadata) -> Mark | None:

@@ -31,7 +31,7 @@ from trimtab.engine.compare.judging import (
 from trimtab.engine.compare.matching import Finding, Pair, Role, ScopeOf, Wanted, paired
 from trimtab.engine.compare.respecting import respecting
 from trimtab.engine.digests import digest_of_bytes, encoded
-from trimtab.engine.live import Live, LiveView
+from trimtab.engine.live import Live, LiveView, live_of
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.rows import Desired, Row, Verdict
 from trimtab.errors import Missing, TrimtabError, UserError
@@ -346,7 +346,7 @@ class Comparer:
         except Missing:
             return None
         if case.pair.live is None:
-            case.pair = Pair(case.pair.desired, _live_of(found, self._tracking))
+            case.pair = Pair(case.pair.desired, live_of(found, self._tracking))
         return found.manifest()
 
     async def _compared(self, case: _Case, desired: Desired, manifest: Manifest, rules: KeyRules) -> None:
@@ -432,18 +432,3 @@ def _pair_key(pair: Pair) -> tuple[bytes, bytes]:
 
 def _version(manifest: Manifest) -> str:
     return str(manifest["metadata"].get("resourceVersion", ""))
-
-
-def _live_of(found: KubeObject, tracking: Tracking) -> Live:
-    """What is kept of an object of a kind that is not watched."""
-    metadata = found.metadata
-    return Live(
-        key=found.key,
-        api_version=found.api_version,
-        uid=metadata.uid,
-        resource_version=metadata.resource_version,
-        created=metadata.creation_timestamp or "",
-        deleting=metadata.deletion_timestamp is not None,
-        finalizers=metadata.finalizers or (),
-        mark=tracking.mark_of(found.key, metadata.labels or {}, metadata.annotations or {}),
-    )

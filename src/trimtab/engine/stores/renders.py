@@ -84,11 +84,18 @@ class RecordArchive:
         first = await self._piece(_name(unit_id, digest))
         if first is None:
             return None
-        others = [await self._piece(name) for name in msgspec.json.decode(first["others"], type=list[str])]
+        others = [await self._piece(name) for name in self._others(unit_id, digest, first)]
         if None in others:
             return None  # it is being dropped
-        sealed = b"".join(each["content"] for each in (first, *others) if each is not None)
+        sealed = b"".join(each.get("content", b"") for each in (first, *others) if each is not None)
         return await asyncio.to_thread(self._opened, unit_id, digest, sealed)
+
+    def _others(self, unit_id: str, digest: str, first: dict[str, bytes]) -> list[str]:
+        try:
+            return msgspec.json.decode(first.get("others", b""), type=list[str])
+        except msgspec.MsgspecError as error:
+            name = self._seal_name(unit_id, digest)
+            raise SealBroken(name, "the names of its parts cannot be read", "Restore it") from error
 
     async def drop(self, unit_id: str, but: Collection[str]) -> None:
         """Forget what a unit rendered to, but for these; what cannot be deleted now is garbage for later."""

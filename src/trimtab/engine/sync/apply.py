@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from trimtab.engine.cache.records import Judge
 from trimtab.engine.health.values import HOOK_FINALIZERS
-from trimtab.engine.live import Live
-from trimtab.engine.marks import Mark, Tracking
+from trimtab.engine.live import Live, live_of
+from trimtab.engine.marks import Tracking
 from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.judging import SINCE_PLANNED
 from trimtab.engine.sync.kinds import Kinds
@@ -269,7 +269,7 @@ class Performer:
         found = await self._get(step)
         if found is None or found.metadata.uid != step.expected.uid:
             return None
-        if self._mark(found) != step.mark:
+        if live_of(found, self._tracking).mark != step.mark:
             raise Conflict(str(step.key), f"somebody else has claimed it {SINCE_PLANNED}")
         return found.metadata.resource_version
 
@@ -336,24 +336,7 @@ class Performer:
         )
 
     def _live(self, found: KubeObject, step: Step) -> Live:
-        metadata = found.metadata
-        return Live(
-            key=found.key,
-            api_version=found.api_version,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
-            created=metadata.creation_timestamp or "",
-            deleting=metadata.deletion_timestamp is not None,
-            finalizers=metadata.finalizers or (),
-            mark=self._mark(found),
-            health=self._judge(found, self._resource(step)),
-        )
-
-    def _mark(self, found: KubeObject) -> Mark | None:
-        metadata = found.metadata
-        if self._tracking is None:
-            return None
-        return self._tracking.mark_of(found.key, metadata.labels or {}, metadata.annotations or {})
+        return live_of(found, self._tracking, self._judge(found, self._resource(step)))
 
 
 def _namespace(step: CreateNamespace) -> Manifest:
