@@ -280,6 +280,23 @@ async def test_another_host_is_told_the_password_only_where_the_spec_passes_it_o
             with pytest.raises(CredentialRefused):  # what was passed on opens nothing for others
                 await charts.fetch(served.wanted)
 
+        # Whoever is redirected to is told nothing, passed on or not.
+        elsewhere.log.clear()
+        served.lies["index.yaml"] = index("moved.tgz")
+        served.lies["moved.tgz"] = moved(f"{elsewhere.url}/x/web-1.1.0.tgz")
+        async with desk.charts() as charts:
+            with pytest.raises(CredentialRefused):
+                await charts.fetch(passing)
+        assert {asked.authorization for asked in elsewhere.log} == {""}
+
+
+async def test_an_archive_without_a_digest_is_fetched_once_in_an_interval(desk: Desk) -> None:
+    async with shelf(desk) as served, desk.charts() as charts:
+        served.lies["index.yaml"] = index("web-1.1.0.tgz")
+        found = await charts.fetch(served.wanted)
+        assert await charts.fetch(served.wanted) == found
+        assert served.asked(".tgz") == 1
+
 
 def archive(*links: str) -> bytes:
     out = io.BytesIO()

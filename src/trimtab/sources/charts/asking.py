@@ -108,7 +108,7 @@ class Conversation:
         """The answer, wherever it is said to be."""
         url = question.url
         for _ in range(_MOST_REDIRECTS + 1):
-            headers = dict(question.headers) | self._shown_at(url)
+            headers = dict(question.headers) | self._shown_at(url, moved=url != question.url)
             told = await self._once(structs.replace(question, url=url, headers=headers))
             if told.status not in _REDIRECTS:
                 return told
@@ -116,11 +116,15 @@ class Conversation:
         reason = "its server sends us round in circles"
         raise SourceRefused(self._wanted.subject, reason, "Look at the server")
 
-    def _shown_at(self, url: str) -> dict[str, str]:
-        """What proves who we are to the server that the credential is for, and to no other."""
+    def _shown_at(self, url: str, *, moved: bool) -> dict[str, str]:
+        """What proves who we are to the server that the credential is for.
+
+        Another is told only if the index names it and the spec passes credentials on; who is redirected to,
+        never.
+        """
         there, access = origin_of(url, self._wanted.subject), self._access
-        is_own = there.origin == access.place.origin
-        if not is_own and (access.is_registry or not self._wanted.pass_credentials):
+        is_passed = self._wanted.pass_credentials and not access.is_registry and not moved
+        if there.origin != access.place.origin and not is_passed:
             return {}
         if access.is_registry and not isinstance(access.credential.login, Bearer):
             return {"Authorization": self._proof} if self._proof else {}

@@ -60,6 +60,13 @@ class _Found(Struct, frozen=True, kw_only=True):
     offer: Offer
 
 
+class _Unnamed(Struct, frozen=True, kw_only=True):
+    """The archive that was fetched when its repository named none by a digest."""
+
+    at: float
+    digest: str
+
+
 class Charts:
     """All charts of this process: `async with Charts(settings) as charts:`."""
 
@@ -74,6 +81,7 @@ class Charts:
         self._key = secrets.token_bytes(32)
         self._indexes: dict[tuple[str, str], _Index] = {}
         self._found: dict[tuple[str, str, str], _Found] = {}
+        self._unnamed: dict[tuple[str, str, Offer], _Unnamed] = {}
         self._pool = WorkerProcesses(PoolPolicy(size=1, memory_limit=settings.memory))
         self._stack = AsyncExitStack()
 
@@ -199,6 +207,7 @@ class Charts:
         long_ago = self._clock.monotonic() - self._settings.access_lasts.total_seconds()
         self._indexes = {key: each for key, each in self._indexes.items() if each.at > long_ago}
         self._found = {key: each for key, each in self._found.items() if each.at > long_ago}
+        self._unnamed = {key: each for key, each in self._unnamed.items() if each.at > long_ago}
 
     # --- its archive -------------------------------------------------------------------------------------
 
@@ -207,11 +216,16 @@ class Charts:
     ) -> tuple[str, Path]:
         """The digest of an archive and its place; one with a known digest may be on the shelf already."""
         shelf = self._shelf_of(wanted, access)
-        here = self._shelf.find(shelf, offer.digest, now=self._clock.now()) if offer.digest else None
+        key = shelf, self._who(access), offer
+        last = self._unnamed.get(key)
+        digest = offer.digest or (last.digest if last and self._is_young(last.at) else "")
+        here = self._shelf.find(shelf, digest, now=self._clock.now()) if digest else None
         if here is not None:
-            return offer.digest, here
-        key = ("archive", shelf, offer, self._who(access))
-        return await self._flights.join(key, partial(self._fetched, wanted, access, talk, offer))
+            return digest, here
+        fetched = await self._flights.join(key, partial(self._fetched, wanted, access, talk, offer))
+        if not offer.digest:
+            self._unnamed[key] = _Unnamed(at=self._clock.monotonic(), digest=fetched[0])
+        return fetched
 
     async def _fetched(
         self, wanted: WantedChart, access: Access, talk: Conversation, offer: Offer
