@@ -200,9 +200,11 @@ def _same_place(named: AppSource | None, known: AppSource | None, asked: Asked) 
     if known is None:
         return named
     if named is None:
-        spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
         if asked.revision and known.folder:
             raise InvalidSpec(f"source {known}", "a folder has no revisions", "Leave out --revision")
+        if asked.path and known.spec.chart:
+            raise InvalidSpec(f"source {known}", "a chart has no path", "Leave out --path")
+        spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
         return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
     places = [(each.folder, each.repo_url, each.spec.path, each.spec.chart) for each in (named, known)]
     return replace(named, spec=known.spec) if places[0] == places[1] else named
