@@ -25,7 +25,7 @@ from testbed.part import Part
 from testbed.problems import PartFailed
 from testbed.processes import Process
 
-START_LIMIT = 90.0  # seconds; a warm start takes about three, a busy machine many more
+START_LIMIT = 180.0  # seconds; a warm start takes about three, a busy machine many more
 CALL_LIMIT = 60.0  # seconds that one request may take on a busy machine
 COMPACTION_KEY = base64.b64encode(b"testbed/compaction").decode()  # outside of what the API server looks at
 SMALLEST = ("etcd", "kube-apiserver", "kubectl")

@@ -37,6 +37,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "kustomize": ("kustomize",),
     "helm": ("helm",),
 }
+#: our own Go programs that tests ask `go_tool` for
+TOOLS = ("innershapes", "kindshapes", "kubepeer", "yamloracle")
 
 
 class Parts(Builder):
@@ -53,6 +55,12 @@ class Parts(Builder):
                 super().program(name)
             except TrimtabError as exc:
                 self._failed[name] = exc
+
+    def prepare_tools(self) -> None:
+        """Build our own Go tools that are missing; one that cannot be built says so to who asks for it."""
+        for name in TOOLS:
+            with contextlib.suppress(TrimtabError):
+                super().tool(name)
 
     def program(self, name: str) -> Path:
         """A pinned program, or the end of this test."""
@@ -114,6 +122,8 @@ def pytest_runtestloop(session: pytest.Session) -> None:
         return
     wanted = {name for item in session.items for name in _programs_for(item)}
     session.config.stash[PARTS].prepare(wanted)
+    if any("go_tool" in _fixtures_of(item) for item in session.items):
+        session.config.stash[PARTS].prepare_tools()
 
 
 def _programs_for(item: pytest.Item) -> Iterator[str]:
@@ -185,8 +195,14 @@ def helm(parts: Parts) -> Path:
 
 @pytest.fixture(scope="session")
 def go_tool(parts: Parts) -> Callable[[str], Path]:
-    """Builds `testbed/go/<name>`, a Go program of our own, and says where it is."""
-    return parts.tool
+    """Says where `testbed/go/<name>` is, a Go program of our own, built before the first test."""
+
+    def found(name: str) -> Path:
+        if name not in TOOLS:
+            pytest.fail(f"name {name} in TOOLS: no test's time limit pays for a compiler")
+        return parts.tool(name)
+
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -23,15 +23,21 @@ class Registry:
         self.manifests: dict[str, dict[str, tuple[str, bytes]]] = {}
         #: Authorization headers that open the door; None opens it to everybody
         self.welcome: set[str] | None = None
+        #: where tokens are given out, if they are: a password then opens nothing else
+        self.realm = ""
+        self.tokens: set[str] = set()
         self.asked: list[str] = []
         self.host = ""
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer one request."""
         self.asked.append(f"{request.method} {request.path}")
+        if request.path == "/token":
+            return self._token(request)
         authorization = request.headers.get("Authorization", "")
-        if self.welcome is not None and authorization not in self.welcome:
-            return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="charts"'})
+        if self.welcome is not None and authorization not in (self.tokens if self.realm else self.welcome):
+            wanted = f'Bearer realm="{self.realm}",service="charts"' if self.realm else 'Basic realm="charts"'
+            return web.Response(status=401, headers={"WWW-Authenticate": wanted})
         if request.path == "/v2/":
             return web.Response()
         match = PATH.fullmatch(request.path)
@@ -43,8 +49,18 @@ class Registry:
             return await self._manifest(request, match["name"], match["rest"])
         return await self._blob(request, match["name"], match["rest"])
 
+    def _token(self, request: web.Request) -> web.Response:
+        """A token for whoever is welcome, good for what is asked."""
+        if self.welcome is not None and request.headers.get("Authorization", "") not in self.welcome:
+            return web.Response(status=401)
+        token = f"{request.query.get('scope', '')}-{secrets.token_hex(4)}"
+        self.tokens.add(f"Bearer {token}")
+        return web.json_response({"token": token})
+
     def _tags(self, name: str) -> web.Response:
-        tags = [tag for tag in self.manifests.get(name, {}) if not tag.startswith("sha256:")]
+        if not self.manifests.get(name):
+            return web.Response(status=404)
+        tags = [tag for tag in self.manifests[name] if not tag.startswith("sha256:")]
         return web.json_response({"name": name, "tags": tags})
 
     async def _manifest(self, request: web.Request, name: str, reference: str) -> web.Response:

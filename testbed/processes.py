@@ -132,8 +132,10 @@ class Process:
         self.start()
 
     def pause(self) -> None:
-        """Freeze the program: its connections stay open and silent."""
+        """Freeze the program, returning when it stands still: its connections stay open and silent."""
         self.signal(signal.SIGSTOP)
+        # On a busy machine the others of its threads go on until one of them has heard the signal.
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let a paused program go on."""

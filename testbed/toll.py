@@ -74,10 +74,12 @@ class Toll:
         self.passed = []
         self._counts, self._last, self._act = counts, number, act
 
-    def read(self, path: str, *, method: str = "GET") -> Any:
-        """What the server answers to whoever asks past the toll."""
+    def read(self, path: str, *, method: str = "GET", patch: Any = None) -> Any:
+        """What the server answers to whoever asks past the toll; a patch is a JSON merge patch."""
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/merge-patch+json"}
+        data = None if patch is None else json.dumps(patch).encode()
         request = urllib.request.Request(  # noqa: S310 - the server is ours
-            f"{self.server}{path}", headers={"Authorization": f"Bearer {self._token}"}, method=method
+            f"{self.server}{path}", data=data, headers=headers, method=method if patch is None else "PATCH"
         )
         with urllib.request.urlopen(request, timeout=30, context=self._tls) as answer:  # noqa: S310 - likewise
             return json.load(answer)

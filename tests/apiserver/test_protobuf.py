@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,9 @@ MASKED = (
     "controller-uid",
     "batch.kubernetes.io/controller-uid",
 )
+#: when the server found something out: two answers may be a second apart
+STAMPED = {"lastTransitionTime", "lastPhaseTransitionTime"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 def part(number: int, content: bytes | int) -> bytes:
@@ -179,6 +183,7 @@ def plain(value: Any) -> Any:
     """The value without what says nothing: empty values, and what differs from answer to answer."""
     if isinstance(value, dict):
         kept = {name: plain(each) for name, each in value.items() if name not in MASKED}
+        kept |= {name: "a time" for name in STAMPED & kept.keys() if TIME.fullmatch(str(kept[name]))}
         return {name: each for name, each in kept.items() if each not in (None, "", 0, False, [], {})}
     return [plain(each) for each in value] if isinstance(value, list) else value
 

@@ -29,6 +29,14 @@ async def test_what_was_recorded_is_found_again_with_the_same_key_and_identity()
     assert await record_installation(cluster, made) == made
 
 
+async def test_renders_are_named_alike_within_an_installation_and_by_no_key_that_seals_records() -> None:
+    cluster = MemoryCluster()
+    made = await record_installation(cluster, await find_installation(cluster, "records"))
+    again, other = await find_installation(cluster, "records"), await find_installation(cluster, "others")
+    assert again.rendering_key == made.rendering_key
+    assert len({made.key, made.rendering_key, other.rendering_key}) == 3
+
+
 async def test_of_two_who_record_at_once_the_second_is_told_to_begin_again() -> None:
     cluster = MemoryCluster()
     first, second = await find_installation(cluster, "records"), await find_installation(cluster, "records")

@@ -57,7 +57,6 @@ def environment(
         "KUBECONFIG": str(shared.kubeconfig),
         "USER": "ann",
         "TRIMTAB_APPS__NAMESPACE": f"records-{tmp_path.name.replace('_', '-')[:40].lower()}",
-        "TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         **{
             f"GIT_{who}_{what}": "ann@shop.example"

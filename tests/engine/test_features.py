@@ -289,7 +289,7 @@ async def test_deleting_a_unit_takes_hooks_along_that_an_earlier_one_of_its_name
         await engine.refresh("app")
         state = await engine.sync("app", Operation(delete=True, prune=True))
         assert state.phase is OperationPhase.SUCCEEDED, state.message
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await gone.wait()
 
 

@@ -29,6 +29,8 @@ destination: {namespace: %s}
 policy: {automated: {prune: true, selfHeal: true}, options: [CreateNamespace=true]}
 """
 SECRET = "a word that only we and the host know"
+#: somebody waits for this here; and yet it is longer than a busy machine stands still
+SOON = {"TRIMTAB_RUNNER__TAKEOVER": "6s"}
 
 
 class Runner:
@@ -189,11 +191,9 @@ def test_a_killed_runner_is_succeeded_by_another_which_goes_on_with_the_same_fil
     shop.mkdir()
     (shop / "settings.yaml").write_text(SETTINGS % "blue")
     (units / "shop.yaml").write_text(UNIT % person.namespace)
-    # Somebody waits for this here; and yet it is longer than a busy machine stands still.
-    soon = {"TRIMTAB_RUNNER__TAKEOVER": "6s"}
-    with runner(person, "--units", str(units), **soon) as first:
+    with runner(person, "--units", str(units), **SOON) as first:
         first.until("OperationEnded", unit="shop", phase="Succeeded")
-        with runner(person, "--units", str(units), **soon) as second:
+        with runner(person, "--units", str(units), **SOON) as second:
             second.until("ShardHeldElsewhere")
             first.process.kill()
             second.until("ShardTaken")
@@ -221,15 +221,26 @@ def test_a_second_runner_is_handed_its_share_and_the_first_takes_it_back_when_th
     (shop / "settings.yaml").write_text(SETTINGS % "blue")
     moving = next(name for name in ("shop", "blog", "cart", "mail", "pay") if Shard(1, 2).has(name))
     (units / f"{moving}.yaml").write_text(UNIT % person.namespace)
-    with runner(person, "--units", str(units), "--shards", "2") as first:
-        first.until("OperationEnded", unit=moving, phase="Succeeded")
-        with runner(person, "--units", str(units), "--shards", "2") as second:
+    elsewhere = {
+        "TRIMTAB_RENDERING__KEY": str(tmp_path / "another" / "key"),
+        "TRIMTAB_RENDERING__CACHE": str(tmp_path / "another" / "cache"),
+    }
+    two = ("--units", str(units), "--shards", "2")
+    with runner(person, *two, **SOON) as first:
+        revision = first.until("UnitRefreshed", unit=moving, verdict="Synced")["revision"]
+        while sum(each["event"] == "ShardTaken" for each in first.told) < 2:
+            first.until("ShardTaken")
+        with runner(person, *two, **SOON, **elsewhere) as second:
             first.until("ShardHandedOver", shard="1 of 2")
             second.until("ShardTaken", shard="1 of 2")
-            second.until("UnitRefreshed", unit=moving, verdict="Synced")
+            # What is rendered has the same digest wherever a runner of the installation runs.
+            second.until("UnitRefreshed", unit=moving, verdict="Synced", revision=revision)
             scribble(person, "red")
             second.until("OperationEnded", unit=moving, phase="Succeeded")
             assert colour(person) == "blue"
+            # Nor is it another one to a command: what was agreed to is what the runner finds.
+            told = person.trimtab("sync", moving, **elsewhere)
+            assert (told.code, revision in told.out) == (0, True), told.err
             second.process.kill()
             first.until("ShardTaken", shard="1 of 2")
             scribble(person, "green")

@@ -156,11 +156,13 @@ def test_a_paused_api_server_keeps_connections_open_and_silent_until_it_goes_on(
     with connection(own) as made:
         made.connect()
         own.apiserver.pause()
-        made.sock.settimeout(0.5)
-        made.request("GET", "/version")
-        with pytest.raises(TimeoutError):
-            made.getresponse()
-    own.apiserver.resume()
+        try:
+            made.sock.settimeout(0.5)
+            made.request("GET", "/version")
+            with pytest.raises(TimeoutError):
+                made.getresponse()
+        finally:
+            own.apiserver.resume()
     assert own.call("GET", "/version")["gitVersion"] == "v1.36.3"
 
 

@@ -163,6 +163,33 @@ def test_signals_to_a_program_that_is_gone_are_an_error_not_a_stray_kill(tmp_pat
         process.pause()
 
 
+BUSY = """
+import threading
+def work():
+    while True:
+        pass
+for _ in range(8):
+    threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+work()
+"""
+
+
+def test_a_paused_program_stands_still_with_all_its_threads(tmp_path: Path) -> None:
+    process = Process("busy", [sys.executable, "-c", BUSY], folder=tmp_path)
+    process.start()
+    process.wait_until(lambda: "ready" in process.log.read_text(), what="getting ready")
+    process.pause()
+    states = [stat.read_text().rpartition(")")[2].split()[0] for stat in tasks_of(process)]
+    process.kill()
+    assert states == ["T"] * 9
+
+
+def tasks_of(process: Process) -> list[Path]:
+    """What the kernel says of each thread of a program."""
+    return list(Path(f"/proc/{process.pid}/task").glob("*/stat"))
+
+
 def test_a_held_port_is_given_to_nobody_else() -> None:
     held = Port()
     others = [Port() for _ in range(200)]

@@ -12,14 +12,16 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from trimtab.app.ahead import Ahead
+from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, until_deleted
 from trimtab.app.differing import Differing, differing
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal, Recorded
-from trimtab.app.handing import agreed, followed, handed_over, post, seen_as
+from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
-from trimtab.app.shards import app_lease, is_kept, shard_named
+from trimtab.app.remedies import remedy_of
+from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.sources import HERE
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import until, until_recorded
@@ -29,7 +31,7 @@ from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPla
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import ManifestGenerator, OperationUnderWay, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Cluster, Lease
 from trimtab.kube.cluster import Deletion
@@ -203,14 +205,6 @@ def _silent(_unit: SyncUnit) -> None:
     return
 
 
-class _Kept(Exception):
-    """A runner has come to keep the app."""
-
-
-def _words(operation: Operation) -> str:
-    return "a sync of its own" if operation.automated else "what somebody asked for"
-
-
 class Work:
     """One app at hand."""
 
@@ -224,7 +218,7 @@ class Work:
         self._asked = unit
         self._records = apps.records(only=unit.id)
         self._is_as_asked = False
-        self._handed: Operation | None = None
+        self._delegation = Delegation(apps, engine, draft, self._records, unit)
         self._was_synced = False
 
     @property
@@ -265,6 +259,12 @@ class Work:
         except UnitHeld as error:
             raise held(self._asked) from error
 
+    def check_deletion(self) -> None:
+        """Refuse to work on an app that somebody began to delete, with the ways out."""
+        if self.unfinished is not None and self.unfinished.delete:
+            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
+            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
+
     async def carry_out(
         self,
         operation: Operation,
@@ -291,9 +291,9 @@ class Work:
             await self._draft.publish(self._records)
             return await self.engine.sync(self.name, agreed_to)
 
-        by_runner = self._handing(agreed_to, plan, held, consent=consent, pin=pin)
+        by_runner = self._delegation.handing(agreed_to, plan, held, consent=consent, pin=pin)
         with self._agreeing(consent=consent):
-            state = await self._done(carry_out, by_runner, held)
+            state = await self._delegation.done(carry_out, by_runner, held)
         self._draft.redraft(await self._draft.get(self.name))
         self._was_synced = True
         return self._well_ended(state)
@@ -336,9 +336,9 @@ class Work:
             return None if state is None else await forgotten(state)
 
         agreed_to = replace(DELETION, plan_digest=plan.digest)
-        hand_over = self._handing(agreed_to, plan, held, consent=consent)
+        hand_over = self._delegation.handing(agreed_to, plan, held, consent=consent)
         with self._agreeing(consent=consent):
-            self._well_ended(await self._done(carry_out, by_runner, held))
+            self._well_ended(await self._delegation.done(carry_out, by_runner, held))
         await self._apps.drop_lease(self.name)
 
     async def abandon(self, *, held: Callable[[str], None]) -> None:
@@ -370,17 +370,15 @@ class Work:
     async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
         self.check_hold(self.unfinished or Operation())
-        if self.unfinished is not None and self.unfinished.delete:
-            remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
-            raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
+        self.check_deletion()
 
         async def by_runner(keeper: Lease) -> OperationState | None:
             if consent:
                 await self._records.amend(self.name, agreed(SystemClock().now()))
-            return await self._followed(self.unfinished or Operation(), keeper)
+            return await self._delegation.followed(self.unfinished or Operation(), keeper)
 
         with self._agreeing(consent=consent):
-            state = self._well_ended(await self._done(self._go_on, by_runner, held))
+            state = self._well_ended(await self._delegation.done(self._delegation.go_on, by_runner, held))
         begun, asked = await self._records.get(self.name), self._asked
         self._is_as_asked = (begun.source, begun.destination) == (asked.source, asked.destination)
         self._draft.redraft(asked)
@@ -392,11 +390,15 @@ class Work:
         await self._records.amend(self.name, with_end(self._apps.person))
 
         async def by_runner(keeper: Lease) -> OperationState | None:
-            return await self._followed(self.unfinished or Operation(), keeper)
+            return await self._delegation.followed(self.unfinished or Operation(), keeper)
 
-        state = await self._done(self._go_on, by_runner, held)
+        state = await self._delegation.done(self._delegation.go_on, by_runner, held)
         self._draft.redraft(self._asked)
         return state
+
+    def take_over(self) -> None:
+        """Have what a process carried out, and did not live to look after, be ours to look after."""
+        self._was_synced = True
 
     def was_it(self, finished: OperationState, operation: Operation, plan: SyncPlan) -> bool:
         """Whether what was just finished is all that is asked for now."""
@@ -409,95 +411,13 @@ class Work:
             and set(operation.options) <= set(begun.options)
         )
 
-    async def _done(
-        self,
-        here: Callable[[], Awaitable[OperationState]],
-        by_runner: Callable[[Lease], Awaitable[OperationState | None]],
-        held: Callable[[str], None],
-    ) -> OperationState:
-        """Have something done: by the runner that keeps the app, or else here, while nobody else works on it.
-
-        A runner that dies leaves what it was handed in the record, and it is gone on with from there.
-        """
-        while True:
-            keeper = await self._keeper()
-            if keeper is not None:
-                state = await by_runner(keeper)
-                if state is not None:
-                    return state
-                here = here if self._handed is None else self._go_on
-                continue
-            with suppress(_Kept):
-                return await self._apps.alone(self.name, partial(self._unless_kept, here), held)
-
-    async def _unless_kept(self, work: Callable[[], Awaitable[OperationState]]) -> OperationState:
-        """Work, unless a runner keeps the app.
-
-        That is looked at under the app's lease: a runner that comes later sees the lease and waits for its
-        end, and one that came before is seen.
-        """
-        if await self._keeper() is not None:
-            raise _Kept
-        return await work()
-
     def _well_ended(self, state: OperationState) -> OperationState:
         """The state of an operation, unless it came to a bad end."""
         if state.phase is not OperationPhase.SUCCEEDED:
-            raise SyncFailed(f"app {self.name}", f"the sync {state.phase.value.lower()}: {state.message}")
+            reason = f"the sync {state.phase.value.lower()}: {state.message}"
+            remedy = remedy_of(state.message, f"Ask why with: trimtab why {self.name}")
+            raise SyncFailed(f"app {self.name}", reason, remedy)
         return state
-
-    async def _go_on(self) -> OperationState:
-        """Go on with what is recorded, from where it stands."""
-        await self._draft.resume(self._records)
-        return await self.engine.wait_for_sync(self.name)
-
-    async def _keeper(self) -> Lease | None:
-        """The lease of the runner that keeps the app, if there is one."""
-        asked, recorded = is_kept(self._asked), await self._apps.find(self.name)
-        if not asked and (recorded is None or not is_kept(recorded)):
-            return None
-        keeper = await self._apps.keeper_of(self.name)
-        if keeper is not None and not asked:
-            reason = "a runner keeps it, and cannot follow a folder of your machine"
-            raise Conflict(f"app {self.name}", reason, "Choose another name with --app")
-        return keeper
-
-    def _handing(
-        self,
-        operation: Operation,
-        plan: SyncPlan,
-        held: Callable[[str], None],
-        *,
-        consent: bool,
-        pin: Pin | None = None,
-    ) -> Callable[[Lease], Awaitable[OperationState | None]]:
-        """How an operation that was agreed to is handed over to a runner, once, and followed to its end."""
-        handed = handed_over(operation, plan.revision, SystemClock().now(), consent=consent)
-
-        async def by_runner(keeper: Lease) -> OperationState | None:
-            while self._handed != handed:
-                wanted = await self._draft.get(self.name)
-                try:
-                    put = partial(post, self._records, wanted, handed, pin)
-                    await self._apps.lease_of(self.name).hold(put)
-                    self._handed = handed
-                except OperationUnderWay:
-                    if not await self._wait_for_other(keeper, held):
-                        return None
-            return await self._followed(handed, keeper)
-
-        return by_runner
-
-    async def _wait_for_other(self, keeper: Lease, held: Callable[[str], None]) -> bool:
-        """Wait for the end of what a runner is busy with; whether the runner was there to the end."""
-        other = (await self._records.get(self.name)).operation
-        if other is None:
-            return True
-        held(f"{await keeper.holder() or 'a runner'}, busy with {_words(other)},")
-        return await self._followed(other, keeper) is not None
-
-    async def _followed(self, operation: Operation, keeper: Lease) -> OperationState | None:
-        return await followed(self._records, self.name, operation, keeper, self.engine.events.publish)
 
     async def until_well(self, seconds: float, told: Callable[[SyncUnit], None] = _silent) -> SyncUnit:
         """The app once it is healthy; an error that says what it lacks if that takes too long."""
@@ -515,6 +435,6 @@ class Work:
     async def _note_stand(self) -> None:
         """Record how an app that was synced here stands; a runner that keeps it does so itself."""
         looked = self.engine.unit(self.name).status
-        if self._was_synced and await self._keeper() is None:
+        if self._was_synced and await self._delegation.keeper() is None:
             with suppress(UnitMissing):
                 await self._records.amend(self.name, partial(seen_as, looked))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from trimtab.kube.cluster import Cluster
 from trimtab.sources.rendering.specs import Capabilities
+from trimtab.tasks import plain_group
 
 
 async def capabilities_of(cluster: Cluster) -> Capabilities:
     """What charts may ask about the cluster."""
-    version, discovery = await cluster.version(), await cluster.discover()
-    served = {each.api_version for each in discovery.resources}
-    kinds = {f"{each.api_version}/{each.kind}" for each in discovery.resources}
+    async with plain_group() as group:
+        version = group.create_task(cluster.version())
+        discovery = group.create_task(cluster.discover())
+    resources = discovery.result().resources
+    served = {each.api_version for each in resources}
+    kinds = {f"{each.api_version}/{each.kind}" for each in resources}
     return Capabilities(
-        kube_version=version.git_version.removeprefix("v"), api_versions=tuple(sorted(served | kinds))
+        kube_version=version.result().git_version.removeprefix("v"),
+        api_versions=tuple(sorted(served | kinds)),
     )

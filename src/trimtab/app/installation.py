@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import secrets
 import uuid
 from collections.abc import Mapping
@@ -37,6 +38,11 @@ class Installation(Struct, frozen=True, kw_only=True):
     id: str
     key: bytes
     recorded: bool = True
+
+    @property
+    def rendering_key(self) -> bytes:
+        """The key by which renders are named, so that every machine of the installation names them alike."""
+        return hashlib.blake2b(b"renders", key=self.key, digest_size=KEY_SIZE).digest()
 
     def __repr__(self) -> str:
         return f"<installation {self.id} in {self.namespace}>"  # never the key

@@ -40,6 +40,7 @@ async def open_apps(
         async with connect(access, settings.cluster) as cluster:
             installation, capabilities = await _known_of(cluster, settings.apps.namespace)
             manifests.learn(capabilities)
+            manifests.use_key(installation.rendering_key)
             yield Apps(cluster, settings, manifests, installation, who)
 
 

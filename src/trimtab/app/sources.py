@@ -13,7 +13,8 @@ from trimtab.app.standby import on_standby
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
-from trimtab.sources import CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
+from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
+from trimtab.sources.charts.wishes import WantedChart
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.credentials import Belonging
@@ -21,7 +22,7 @@ from trimtab.sources.repositories.revisions import Revision, Wanted
 
 if TYPE_CHECKING:
     from trimtab.engine.units import Generated, SyncUnit
-    from trimtab.sources import Repositories
+    from trimtab.sources import Charts, Repositories
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
@@ -32,7 +33,10 @@ ASSUMED: Final = Capabilities()
 
 
 class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A folder of the machine at hand, or a repository and what of it; and how manifests are made of it."""
+    """A folder of the machine at hand, or a repository and what of it; and how manifests are made of it.
+
+    With a chart in its spec, the repository is one of charts: https://… or oci://….
+    """
 
     folder: str = ""
     repo_url: str = msgspec.field(default="", name="repoURL")
@@ -40,7 +44,8 @@ class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     spec: SourceSpec = SourceSpec()
 
     def __str__(self) -> str:
-        place = self.folder or f"{self.repo_url} at {self.target_revision}"
+        chart = f"chart {self.spec.chart} of " if self.spec.chart else ""
+        place = self.folder or f"{chart}{self.repo_url} at {self.target_revision}"
         return f"{place}, {self.spec.path}" if self.spec.path else place
 
 
@@ -73,10 +78,26 @@ async def open_manifests(settings: Settings, *, path: str) -> AsyncIterator[Sour
         return Repositories(settings.repositories, path=path)
 
     async with (
-        Renderer(settings.rendering, settings.programs, path=path) as renderer,
         on_standby(repositories) as standby,
+        on_standby(lambda: _charts(settings.repositories)) as charts,
+        Renderer(settings.rendering, settings.programs, path=path, bases=_bringing(standby.get)) as renderer,
     ):
-        yield SourceManifests(renderer, standby.get, Wishes(settings.repositories), ASSUMED)
+        yield SourceManifests(renderer, standby.get, charts.get, Wishes(settings.repositories), ASSUMED)
+
+
+def _bringing(reach: Callable[[], Awaitable[Repositories]]) -> Callable[[Wanted], Awaitable[Revision]]:
+    """Fetches what is wanted, with repositories that are opened for the first who wants something."""
+
+    async def bring(wanted: Wanted) -> Revision:
+        return await (await reach()).fetch(wanted)
+
+    return bring
+
+
+def _charts(settings: RepositoriesSettings) -> Charts:
+    from trimtab.sources import Charts  # which few sources need
+
+    return Charts(settings)
 
 
 class Wishes:
@@ -93,6 +114,17 @@ class Wishes:
     def of(self, url: str, target: str) -> Wanted:
         """The wish for a revision of a repository."""
         return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
+
+    def chart(self, source: AppSource, target: str) -> WantedChart:
+        """The wish for a version of a chart."""
+        helm = source.spec.helm
+        return WantedChart(
+            url=source.repo_url,
+            name=source.spec.chart,
+            target=target,
+            credentials=self.credentials(),
+            pass_credentials=helm is not None and helm.pass_credentials,
+        )
 
 
 class _Made(Struct, frozen=True, kw_only=True):
@@ -114,11 +146,13 @@ class SourceManifests:
         self,
         renderer: Renderer,
         reach: Callable[[], Awaitable[Repositories]],
+        charts: Callable[[], Awaitable[Charts]],
         wishes: Wishes,
         capabilities: Capabilities,
     ) -> None:
         self._renderer = renderer
         self._reach = reach
+        self._charts = charts
         self._wishes = wishes
         self._capabilities = capabilities
         self._last: _Made | None = None
@@ -126,6 +160,10 @@ class SourceManifests:
     def learn(self, capabilities: Capabilities) -> None:
         """Have charts told this of the cluster from now on."""
         self._capabilities = capabilities
+
+    def use_key(self, key: bytes) -> None:
+        """Name what is rendered from now on by this key, as others do who have it."""
+        self._renderer.use_key(key)
 
     async def get_ready(self) -> None:
         """Have a worker start that the first render would else have to wait for."""
@@ -174,10 +212,16 @@ class SourceManifests:
 
     async def _tree(
         self, unit_id: str, source: AppSource, revision: str
-    ) -> tuple[FolderOrigin | RevisionOrigin, str]:
-        """The files, and the commit they are of; a folder has none."""
+    ) -> tuple[FolderOrigin | RevisionOrigin | ChartOrigin, str]:
+        """The files, and the commit or version they are of; a folder has none."""
         if source.folder:
             return FolderOrigin(path=source.folder), ""
+        if source.spec.chart:
+            if source.spec.path:
+                raise InvalidSpec(f"app {unit_id}", "a chart has no path", "Name a chart or a path")
+            wanted = self._wishes.chart(source, revision or source.target_revision)
+            chart = await (await self._charts()).fetch(wanted)
+            return ChartOrigin(revision=chart), chart.version
         found = await self._fetched(unit_id, source, revision)
         return RevisionOrigin(revision=found), found.commit
 
@@ -190,5 +234,7 @@ class SourceManifests:
         """What charts are told of the unit's cluster."""
         return self._capabilities
 
-    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+    def _note(
+        self, unit_id: str, tree: FolderOrigin | RevisionOrigin | ChartOrigin, rendered: Rendered
+    ) -> None:
         """Hear what a render has read; whoever follows commits wants to know."""

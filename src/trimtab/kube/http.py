@@ -41,6 +41,7 @@ from trimtab.kube.frames import Lines, event_from
 from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
 from trimtab.kube.transport import Answer, Exchange, Transport, connections
 from trimtab.settings import ClusterSettings
+from trimtab.tasks import plain_group
 from trimtab.tasks.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
@@ -223,9 +224,10 @@ class HttpCluster:
         return await self._discover_one_by_one(*await self._indexes("application/json"))
 
     async def _indexes(self, accept: str) -> tuple[bytes, bytes]:
-        core = await self._read("discover /api", "/api", accept=accept)
-        groups = await self._read("discover /apis", "/apis", accept=accept)
-        return core.body, groups.body
+        async with plain_group() as group:
+            core = group.create_task(self._read("discover /api", "/api", accept=accept))
+            groups = group.create_task(self._read("discover /apis", "/apis", accept=accept))
+        return core.result().body, groups.result().body
 
     async def _discover_one_by_one(self, core: bytes, groups: bytes) -> Discovery:
         resources: list[Resource] = []

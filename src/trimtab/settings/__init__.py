@@ -138,6 +138,8 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     largest_fetch: Size = 2 << 30
     #: bytes that one mirror may take; a repository that needs more is refused
     largest_mirror: Size = 8 << 30
+    #: bytes that a chart may have, packed or unpacked, and those of the index of a chart repository
+    largest_chart: Size = 100 << 20
     #: fetch files that a repository keeps in Git LFS; those above 32 MiB stay where they are
     lfs: bool = True
     #: bytes of memory that git may use while it fetches
@@ -172,7 +174,8 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     #: folder for results, sealed and compressed; several processes may share it
     cache: str = "~/.cache/trimtab/renders"
     #: file with the key that results are sealed with, made when it is missing; keep it apart from the cache;
-    #: where it cannot be made, nothing is shared between processes
+    #: where it cannot be made, nothing is shared between processes; for apps in a cluster their
+    #: installation's key is used instead
     key: str = "~/.local/state/trimtab/render.key"
     #: bytes of results that are kept; what was not used for longest goes first
     cache_size: Size = 1 << 30

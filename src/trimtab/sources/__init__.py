@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from trimtab.doors import opened_when_asked
 
 if TYPE_CHECKING:
+    from trimtab.sources.charts.shop import Charts
     from trimtab.sources.folders import FolderTree
-    from trimtab.sources.rendering.origins import FolderOrigin, RevisionOrigin
+    from trimtab.sources.rendering.origins import ChartOrigin, FolderOrigin, RevisionOrigin
     from trimtab.sources.rendering.render import Renderer, Request
     from trimtab.sources.repositories.credentialfile import CredentialFile
     from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
@@ -22,8 +23,9 @@ else:
     __getattr__ = opened_when_asked(
         __name__,
         {
+            "charts.shop": ("Charts",),
             "folders": ("FolderTree",),
-            "rendering.origins": ("FolderOrigin", "RevisionOrigin"),
+            "rendering.origins": ("ChartOrigin", "FolderOrigin", "RevisionOrigin"),
             "rendering.render": ("Renderer", "Request"),
             "repositories.credentialfile": ("CredentialFile",),
             "repositories.gittree": ("GitTree", "MountedTree", "tree_of"),
@@ -33,6 +35,8 @@ else:
     )
 
 __all__ = [
+    "ChartOrigin",
+    "Charts",
     "CredentialFile",
     "FolderOrigin",
     "FolderTree",

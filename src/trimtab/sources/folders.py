@@ -7,18 +7,17 @@ Not here: checkouts, ignore files, anything that writes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from pathlib import Path
 from typing import Final
 
 from trimtab.errors import Missing, NotAllowed, Unavailable
+from trimtab.sources.gitids import blob_id, tree_id
 from trimtab.sources.trees import Entry, EntryKind
 
 #: Git's own folder is no part of the files
 _HIDDEN: Final = frozenset({".git"})
-_MODES: Final = {EntryKind.FOLDER: b"40000", EntryKind.LINK: b"120000", EntryKind.FILE: b"100644"}
 
 
 class FolderTree:
@@ -31,7 +30,7 @@ class FolderTree:
     def entry(self, path: str) -> Entry | None:
         """What lies at this path; None if nothing does."""
         if not path:
-            return Entry(name="", kind=EntryKind.FOLDER, id=_tree_id(self.entries("")))
+            return Entry(name="", kind=EntryKind.FOLDER, id=tree_id(self.entries("")))
         folder, _, name = path.rpartition("/")
         if folder and self._kind(folder) is not EntryKind.FOLDER:
             return None
@@ -49,7 +48,7 @@ class FolderTree:
         if entry is None or entry.kind not in {EntryKind.FILE, EntryKind.LINK}:
             raise Missing(f"file {path!r}", "it is not in the source", "Mend the path")
         content = self._content(path, entry.kind)
-        if _blob_id(content) != entry.id:
+        if blob_id(content) != entry.id:
             raise Unavailable(f"file {path!r}", "it was changed while it was being read", "Try again")
         return content
 
@@ -84,9 +83,9 @@ class FolderTree:
         if kind is EntryKind.FOLDER:
             below = self._listed(path)
             # Git knows no empty folders, so they have no part in what a folder is.
-            return Entry(name=name, kind=kind, id=_tree_id(below)) if below else None
+            return Entry(name=name, kind=kind, id=tree_id(below)) if below else None
         executable = kind is EntryKind.FILE and os.access(self._folder / path, os.X_OK)
-        return Entry(name=name, kind=kind, id=_blob_id(self._content(path, kind)), executable=executable)
+        return Entry(name=name, kind=kind, id=blob_id(self._content(path, kind)), executable=executable)
 
     def _content(self, path: str, kind: EntryKind) -> bytes:
         place = self._folder / path
@@ -113,21 +112,3 @@ def _kind_of(place: Path) -> EntryKind | None:
     if stat.S_ISLNK(mode):
         return EntryKind.LINK
     return EntryKind.FILE if stat.S_ISREG(mode) else None
-
-
-def _blob_id(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _tree_id(entries: tuple[Entry, ...]) -> str:
-    """Git's id of a folder; it sorts folders as if their names ended in a slash."""
-    ordered = sorted(entries, key=lambda it: os.fsencode(it.name) + b"/" * (it.kind is EntryKind.FOLDER))
-    lines = (
-        _mode(entry) + b" " + os.fsencode(entry.name) + b"\0" + bytes.fromhex(entry.id) for entry in ordered
-    )
-    content = b"".join(lines)
-    return hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _mode(entry: Entry) -> bytes:
-    return b"100755" if entry.executable else _MODES[entry.kind]

@@ -16,7 +16,7 @@ from trimtab.app.install.manifests import (
     variable,
 )
 from trimtab.resources.manifests import key_of
-from trimtab.settings import Settings
+from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.settings.merge import merged
 
 
@@ -90,7 +90,7 @@ def test_the_pod_is_restricted_and_writes_only_where_room_is_bounded() -> None:
         ("tmp", "512Mi"),
     ]
     mounted = {each["name"]: each.get("readOnly", False) for each in only["volumeMounts"]}
-    assert mounted == {"home": False, "tmp": False, "webhooks": True}
+    assert mounted == {"home": False, "tmp": False, "webhooks": True, "credentials": True}
 
 
 def test_probes_and_ports_agree_with_what_the_runner_is_told() -> None:
@@ -127,6 +127,17 @@ def test_the_secrets_of_webhooks_are_named_for_their_hosts() -> None:
         "github=/etc/trimtab/webhooks/github,gitea=/etc/trimtab/webhooks/gitea"
     )
     assert "runner.webhook_secrets" not in settings_of(Install())
+
+
+def test_credentials_lie_where_the_runner_looks_for_them_and_are_read_by_it_alone() -> None:
+    pod = deployment(Install())["spec"]["template"]["spec"]
+    runner = container(Install())
+    home = next(each["value"] for each in runner["env"] if each["name"] == "HOME")
+    [mount] = [each for each in runner["volumeMounts"] if each["name"] == "credentials"]
+    [volume] = [each for each in pod["volumes"] if each["name"] == "credentials"]
+    looked_for = RepositoriesSettings().credentials_file.replace("~", home)
+    assert f"{mount['mountPath']}/credentials.toml" == looked_for
+    assert volume["secret"] == {"secretName": "trimtab-credentials", "optional": True, "defaultMode": 0o440}
 
 
 def test_only_the_named_ports_are_reached() -> None:

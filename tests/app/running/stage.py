@@ -33,7 +33,7 @@ QUICK = Settings(
         refresh_every=timedelta(0), settle=timedelta(milliseconds=5), error_grace=timedelta(0)
     ),
     # A runner that stands still for two thirds of the takeover loses its shard: busy machines do stand still.
-    runner=RunnerSettings(takeover=timedelta(seconds=6), looks_at_once=4, syncs_at_once=4),
+    runner=RunnerSettings(takeover=timedelta(seconds=9), looks_at_once=4, syncs_at_once=4),
 )
 HEALED = Policy(automated=Automated(prune=True, self_heal=True))
 

@@ -66,12 +66,12 @@ def test_leases_that_ran_out_and_those_of_another_division_are_nobodys() -> None
         Shard(1, 2).lease: held("dead", at=NOW - 16),
         Shard(0, 3).lease: held("other"),
         seats(2)[0]: held("b"),
-        seats(2)[1]: held("dead", at=NOW - 16),
+        seats(2)[1]: held("dead", at=NOW - 11),
         seats(3)[0]: held("other"),
         "trimtab-app-0": held("ann"),
         "free": Sighting(holding=None, at=NOW),
     }
-    assert division_of(sightings, 2, "a", NOW) == Division(
+    assert division_of(sightings, 2, "a", NOW, fresh=10) == Division(
         count=2, holders={Shard(0, 2): "a"}, seated=frozenset("b")
     )
 

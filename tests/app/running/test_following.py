@@ -30,7 +30,7 @@ from trimtab.app.sources import Wishes
 from trimtab.engine import MemoryStore
 from trimtab.engine.units import Destination, Gone, Stored, SyncUnit
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
-from trimtab.sources import Renderer, Repositories
+from trimtab.sources import Charts, Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.addresses import address_of
@@ -126,11 +126,12 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
     rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1)
     async with (
         repositories(tmp_path) as repos,
+        Charts(RepositoriesSettings(folder=str(tmp_path))) as charts,
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
         plain_group() as group,
     ):
         commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=looked.append, tell=heard.tell)
-        manifests = FollowedManifests(renderer, repos, PLAIN, commits.readers, nothing_special)
+        manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits.readers, nothing_special)
         running = group.create_task(commits.run())
         units = [unit(name, origin) for name in ("web", "api", "cart")]
         for each in units:

@@ -69,6 +69,7 @@ def standing(
     return replace(WEB, operation=operation, status=UnitStatus(operation_state=state), **more)
 
 
+THEIRS = Operation(delete=True, asked_by="trimtab delete")
 SUCCEEDED, FAILED = OperationPhase.SUCCEEDED, OperationPhase.FAILED
 
 
@@ -82,6 +83,9 @@ SUCCEEDED, FAILED = OperationPhase.SUCCEEDED, OperationPhase.FAILED
         (standing(Operation(ended_by="us")), Wait("what is under way ends first")),
         (standing(REMOVAL), Wait("so")),
         (standing(None, SUCCEEDED, last=REMOVAL), Look()),
+        # whoever deletes it from a command line forgets it himself, unless he was stopped
+        (standing(None, SUCCEEDED, last=THEIRS), Wait("somebody deletes it, and forgets it then")),
+        (standing(None, SUCCEEDED, last=THEIRS, ago=AGAIN_AFTER), Ask()),
         (standing(None, FAILED, last=REMOVAL), Wait("deleting failed: so")),
         (standing(None, FAILED, last=REMOVAL, ago=AGAIN_AFTER), Ask()),
     ],
@@ -96,7 +100,7 @@ def test_a_unit_without_a_file_is_seen_out_step_by_step(unit: SyncUnit, step: St
         (WEB, Done()),
         (standing(Operation()), Done()),
         # what somebody asked for at a command line is his
-        (standing(Operation(delete=True, asked_by="trimtab delete")), Done()),
+        (standing(THEIRS), Done()),
         (standing(REMOVAL), End()),
         (standing(replace(REMOVAL, ended_by="us")), Wait("its file is back")),
         (standing(None, FAILED, last=REMOVAL), Sync()),

@@ -161,12 +161,17 @@ async def test_a_runner_that_comes_later_is_handed_its_share_and_nothing_is_done
             for name in names:
                 await _scribble(stage, name, "2")
                 await stage.until_value(name, "1")
+            # Each was synced once and healed once, whoever kept it.
+            await stage.until(lambda: ended_in(stage) == dict.fromkeys(names, 2), "all are healed")
         await stage.until(lambda: kept_by(one) == 4, "what the second one leaves is taken back")
     handed = stage.events(ShardHandedOver)
     assert [(who, event.to) for who, event in handed] == [("one", "two")] * 2
-    # Each was synced once and healed once, whoever kept it.
-    ended = Counter(event.unit for _, event in stage.events(OperationEnded))
-    assert ended == dict.fromkeys(names, 2)
+    assert ended_in(stage) == dict.fromkeys(names, 2)
+
+
+def ended_in(stage: Stage) -> Counter[str]:
+    """How many operations of each unit have ended."""
+    return Counter(event.unit for _, event in stage.events(OperationEnded))
 
 
 def kept_by(runner: Runner) -> int:

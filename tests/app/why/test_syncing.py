@@ -12,6 +12,7 @@ from trimtab.app.why.chain import Answer, answer_from
 from trimtab.app.why.facts import Facts, Said, Seen
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Live
+from trimtab.engine.marks import Mark
 from trimtab.engine.operations import (
     Operation,
     OperationPhase,
@@ -21,9 +22,9 @@ from trimtab.engine.operations import (
     StepStatus,
     SyncPhase,
 )
-from trimtab.engine.rows import Desired, Row, Verdict
+from trimtab.engine.rows import Desired, Difference, Row, Verdict
 from trimtab.engine.sync.steps import Expected, Prune, Refused, SyncPlan
-from trimtab.engine.units import Destination, SyncUnit, UnitStatus
+from trimtab.engine.units import Destination, Pause, Pin, SyncUnit, UnitStatus
 from trimtab.resources.keys import ResourceKey
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -109,6 +110,55 @@ DEGRADED = Seen(
 )
 def test_each_record_tells_its_cause(known: Facts, causes: list[str]) -> None:
     assert told(answer_from(known)) == causes
+
+
+FOREIGN = Difference(path="/data/a", desired="1", live="2", manager="kubectl-edit", rule="changed")
+RESUMED = "trimtab resume shop && trimtab sync shop"
+#: facts whose remedy is a sync, and what that is on an app that is pinned to its entry 3
+REMEDIES: list[tuple[str, Facts, str]] = [
+    (
+        "foreign-owner",
+        facts(rows=(row(claimed_by=Mark("flux", "apps/shop")),)),
+        f"Release it there, or take it over: {RESUMED} --adopt",
+    ),
+    (
+        "precondition-moved",
+        facts(state(result(phase=BAD, message="it was changed since the plan was made"))),
+        "Plan anew, with what is there now: trimtab rollback shop 3",
+    ),
+    (
+        "hook-failed",
+        facts(state(result(phase=BAD, hook=True, status=StepStatus.SYNCED))),
+        f"Mend what it runs, see its pods' logs, and sync again: {RESUMED}",
+    ),
+    (
+        "prune-held",
+        facts(plan=plan(prune(hold="everything in it goes with it")), rows=()),
+        "If it is meant: trimtab rollback shop 3 --prune --confirm-deletions; else put it back",
+    ),
+    ("not-pruned", facts(plan=plan(prune()), rows=()), "Delete it: trimtab rollback shop 3 --prune"),
+    ("interrupted", facts(state(phase=OperationPhase.RUNNING)), "Finish it: trimtab rollback shop 3"),
+    (
+        "field-owner",
+        facts(rows=(row(differences=(FOREIGN,)),)),
+        "Put it back: trimtab rollback shop 3; or leave the field to them: take it out of the source",
+    ),
+    ("not-synced", facts(), "Bring it there: trimtab rollback shop 3"),
+]
+
+
+@pytest.mark.parametrize(("cause", "known", "remedy"), REMEDIES, ids=[each[0] for each in REMEDIES])
+def test_a_pinned_app_is_never_told_to_be_synced_while_the_pin_would_refuse_that(
+    cause: str, known: Facts, remedy: str
+) -> None:
+    assert known.unit is not None
+    pinned = replace(known, unit=replace(known.unit, pinned=Pin(entry=3, revision="4f2c")))
+    chains = {chain.cause: chain for chain in answer_from(pinned).chains}
+    assert chains[cause].remedy == remedy
+    paused = replace(known, unit=replace(known.unit, paused=Pause(by="ann")))
+    for chain in answer_from(paused).chains:
+        assert "trimtab sync" not in chain.remedy.replace(RESUMED, "")
+        assert "trimtab rollback" not in chain.remedy
 
 
 def test_a_sync_that_was_asked_for_and_not_begun_is_not_forgotten() -> None:

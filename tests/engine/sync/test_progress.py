@@ -505,6 +505,8 @@ def test_what_is_about_to_be_done_is_part_of_the_state_before_it_is_done() -> No
     decided = decide(case.plan(), state_of())
     assert [key.name for key in decided.state.begun] == ["a", "web"]
     assert [run.key.name for run in decided.state.hooks] == ["during"]
+    plan = case.plan(options=SyncOptions(create_namespace=True), namespace=Namespace(name="shop"))
+    assert [str(key) for key in decide(plan, state_of()).state.begun] == ["Namespace shop"]
 
 
 @pytest.mark.parametrize(

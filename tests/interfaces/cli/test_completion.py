@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -40,6 +42,46 @@ def test_bash_completes_and_is_silent_where_there_is_no_cluster(tmp_path: Path) 
     defined, *answers = done.stdout.splitlines()
     assert defined.endswith("-F _trimtab_completion trimtab")
     assert answers == ["history", "--context", "synced suspended", "", "compopt -o dirnames", ""]
+
+
+#: as zsh would ask, with what is found printed
+ASK_ZSH = """
+compdef() { print "compdef $*" }
+_describe() { local -a all; all=("${(@P)3}"); print -- "${(j: :)${all[@]%%:*}}" }
+compadd() { local -a all; all=("${(@P)${@[-1]}}"); print -- "${(j: :)all}" }
+_path_files() { print "path $*" }
+source <(trimtab completion zsh)
+ask() { words=("$@"); CURRENT=$#; _trimtab_completion }
+ask trimtab his
+ask trimtab history --cont
+ask trimtab wait -o x --for s
+ask trimtab sync ""
+"""
+ASK_FISH = """
+trimtab completion fish | source
+for line in "his" "history --cont" "wait -o x --for s"
+  complete -C "trimtab $line" | string split --fields 1 \\t
+end
+true
+"""
+ASKED = {
+    "zsh": (
+        ("zsh", "-f", "-c", ASK_ZSH),
+        ["compdef _trimtab_completion trimtab", "history", "--context", "synced suspended", "path -/"],
+    ),
+    "fish": (("fish", "--no-config", "-c", ASK_FISH), ["history", "--context", "suspended", "synced"]),
+}
+
+
+@pytest.mark.parametrize("shell", ASKED)
+def test_other_shells_complete_as_well(shell: str, tmp_path: Path) -> None:
+    command, answers = ASKED[shell]
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} on this machine")
+    path = os.environ["PATH"]  # noqa: TID251 - wherever this machine has its shells
+    environment = {"PATH": f"{BIN}:{path}", "HOME": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (done.stderr, [line for line in done.stdout.splitlines() if line]) == ("", answers)
 
 
 @pytest.mark.parametrize(("shell", "word"), [("zsh", "compdef"), ("fish", "complete"), ("bash", "compopt")])

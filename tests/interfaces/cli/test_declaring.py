@@ -47,6 +47,13 @@ def test_an_app_that_is_not_known_has_no_source_and_a_new_one_what_is_said() -> 
     assert source_asked(asked(URL, "chart", "v1", "size=2")) == KNOWN
 
 
-def test_the_folder_of_a_known_app_has_no_revisions() -> None:
-    with pytest.raises(InvalidSpec, match="a folder has no revisions"):
-        source_asked(asked(APP, "", "v2"), AppSource(folder="/shop"))
+@pytest.mark.parametrize(
+    ("said", "known", "reason"),
+    [
+        (asked(APP, "", "v2"), AppSource(folder="/shop"), "a folder has no revisions"),
+        (asked(APP, "x"), AppSource(repo_url=URL, spec=SourceSpec(chart="web")), "a chart has no path"),
+    ],
+)
+def test_what_a_known_source_cannot_have_is_refused(said: Asked, known: AppSource, reason: str) -> None:
+    with pytest.raises(InvalidSpec, match=reason):
+        source_asked(said, known)

@@ -21,6 +21,40 @@ def test_an_address_is_a_repository(address: str) -> None:
     assert found == AppSource(repo_url=address, target_revision="v1", spec=SourceSpec(path="live"))
 
 
+@pytest.mark.parametrize(
+    ("text", "chart", "revision", "found"),
+    [
+        ("oci://r.example/team/web", "", "1.2.3", ("oci://r.example/team", "web", "1.2.3")),
+        ("oci://r.example/web", "", "", ("oci://r.example", "web", "HEAD")),
+        ("oci://r.example:5000/web:1.2.3_b1", "", "", ("oci://r.example:5000", "web", "1.2.3+b1")),
+        ("oci://r.example/team/", "web", "^1", ("oci://r.example/team", "web", "^1")),
+        ("https://charts.example", "web", "", ("https://charts.example", "web", "HEAD")),
+    ],
+)
+def test_a_chart_is_named_by_its_registry_or_by_its_repository(
+    text: str, chart: str, revision: str, found: tuple[str, str, str]
+) -> None:
+    url, name, target = found
+    source = source_named(text, path="", revision=revision, chart=chart)
+    assert source == AppSource(repo_url=url, target_revision=target, spec=SourceSpec(chart=name))
+    assert name_for(source) == "web"
+    assert str(source) == f"chart web of {url} at {target}"
+
+
+@pytest.mark.parametrize(
+    ("text", "chart", "path", "reason"),
+    [
+        ("oci://r.example", "", "", "it names no chart"),
+        ("oci://r.example/web", "", "deploy", "a chart has no path"),
+        (".", "web", "", "charts of this name come from a repository, https://… or oci://…"),
+    ],
+)
+def test_a_chart_that_cannot_be_meant_is_said(text: str, chart: str, path: str, reason: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        source_named(text, path=path, revision="", chart=chart)
+    assert caught.value.reason == reason
+
+
 def test_a_folder_is_meant_wherever_the_command_is_run_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -40,6 +42,38 @@ def test_every_verb_explains_itself_and_shows_an_example(words: tuple[str, ...])
     assert done.exit_code == 0
     assert "Example" in done.output
     assert "\n    trimtab" in done.output, "the examples keep their lines"
+
+
+def examples(words: tuple[str, ...]) -> Iterator[list[str]]:
+    """The calls of the command that a verb's help shows, each as its words."""
+    command: click.Command = trimtab
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word) or trimtab
+    lines = iter((command.help or "").partition("Examples:")[2].splitlines())
+    for line in lines:
+        said = re.split(r"\s{4,}", line.strip())[0]  # what follows explains it
+        for part in re.split(r" && | \| | > |<\(|\)", said):
+            found = shlex.split(part)
+            if "trimtab" in found:
+                yield found[found.index("trimtab") + 1 :]
+
+
+@pytest.mark.parametrize("words", [(), *commands(trimtab)], ids=" ".join)
+def test_every_example_is_one_that_the_command_understands(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "units").mkdir()
+    monkeypatch.chdir(tmp_path)
+    shown = list(examples(words))
+    assert any(set(words) <= set(each) for each in shown), "the verb itself is shown"
+    for arguments in shown:
+        context = trimtab.make_context("trimtab", [*arguments], obj={})
+        while isinstance(context.command, click.Group):  # raises what the user would be told
+            rest = [*context._protected_args, *context.args]  # noqa: SLF001 - as groups themselves find it
+            name, command, left = context.command.resolve_command(context, rest)
+            assert command is not None
+            context = command.make_context(name, left, parent=context)
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("verison", "version"), ("setting", "settings")])

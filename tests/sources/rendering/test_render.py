@@ -121,6 +121,20 @@ async def test_an_answer_that_is_known_starts_no_program(desk: Desk, tools: str,
     assert again == rendered
 
 
+async def test_machines_with_one_key_call_a_render_the_same_and_nobody_else_does(
+    desk: Desk, tools: str, tmp_path: Path
+) -> None:
+    desk.write({"app/cm.yaml": CONFIG_MAP})
+    digests = []
+    for machine, key in (("one", b"a" * 32), ("two", b"a" * 32), ("three", b"b" * 32), ("four", None)):
+        async with Renderer(settings_in(tmp_path / machine), PROGRAMS, path=tools) as renderer:
+            if key is not None:
+                renderer.use_key(key)
+            digests.append((await renderer.render(desk.request())).digest)
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
 @pytest.mark.parametrize(
     ("edit", "known"),
     [

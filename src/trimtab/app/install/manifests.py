@@ -23,6 +23,8 @@ WEBHOOK_PORT: Final = 8081
 #: holds the secret of each Git host under its name
 WEBHOOK_WORDS: Final = "trimtab-webhooks"
 WEBHOOK_FOLDER: Final = "/etc/trimtab/webhooks"
+#: holds the file of credentials for private repositories, and whatever that names beside it
+CREDENTIALS: Final = "trimtab-credentials"
 USUAL_RESOURCES: Final[Mapping[str, Mapping[str, str]]] = {
     "requests": {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "512Mi"},
     "limits": {"memory": "1Gi", "ephemeral-storage": "5Gi"},
@@ -33,6 +35,8 @@ _SELECTOR: Final = {"app.kubernetes.io/name": "trimtab", "app.kubernetes.io/comp
 #: nobody in particular, in the group of nobody in particular; the image makes this user
 USER: Final = 65532
 _HOME: Final = "/home/trimtab"
+#: where the file is looked for unless a setting says otherwise, and where it may be absent
+CREDENTIALS_FOLDER: Final = f"{_HOME}/.config/trimtab"
 _TEMPORARY: Final = "/tmp"  # noqa: S108 - of the pod, and of nobody else
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -192,11 +196,17 @@ def deployment(install: Install) -> Manifest:
             {"name": "home", "emptyDir": {"sizeLimit": "4Gi"}},
             {"name": "tmp", "emptyDir": {"sizeLimit": "512Mi"}},
             {"name": "webhooks", "secret": {"secretName": WEBHOOK_WORDS, "optional": True}},
+            {"name": "credentials", "secret": _own_secret(CREDENTIALS)},
         ],
     }
     template = {"metadata": {"labels": _labels(install)}, "spec": pod}
     selector = {"matchLabels": dict(_SELECTOR)}
     return {**made, "spec": {"replicas": install.replicas, "selector": selector, "template": template}}
+
+
+def _own_secret(name: str) -> Manifest:
+    """A Secret that may be absent, and whose files only the runner's group may read."""
+    return {"secretName": name, "optional": True, "defaultMode": 0o440}
 
 
 def _container(install: Install) -> Manifest:
@@ -222,6 +232,7 @@ def _container(install: Install) -> Manifest:
             {"name": "home", "mountPath": _HOME},
             {"name": "tmp", "mountPath": _TEMPORARY},
             {"name": "webhooks", "mountPath": WEBHOOK_FOLDER, "readOnly": True},
+            {"name": "credentials", "mountPath": CREDENTIALS_FOLDER, "readOnly": True},
         ],
     }
 

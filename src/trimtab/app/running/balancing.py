@@ -32,8 +32,14 @@ class Division(Struct, frozen=True, kw_only=True):
         return sum(holder == runner for holder in self.holders.values())
 
 
-def division_of(sightings: Mapping[str, Sighting], count: int, me: str, now: float) -> Division:
-    """What the leases say of so many shards; a lease that has run out is held by nobody."""
+def division_of(
+    sightings: Mapping[str, Sighting], count: int, me: str, now: float, *, fresh: float
+) -> Division:
+    """What the leases say of so many shards; a lease that has run out is held by nobody.
+
+    A seat counts only if it was renewed in the last `fresh` seconds: who was killed should be taken for gone
+    before his shards are free, or he would be given some.
+    """
     holders: dict[Shard, str] = {}
     seated = set()
     for name, sighting in sightings.items():
@@ -42,7 +48,7 @@ def division_of(sightings: Mapping[str, Sighting], count: int, me: str, now: flo
         shard, holder = shard_named(name), sighting.holding.holder
         if shard is not None and shard.count == count:
             holders[shard] = holder
-        elif seat_named(name) == count:
+        elif seat_named(name) == count and now - sighting.at <= fresh:
             seated.add(holder)
     return Division(count=count, holders=holders, seated=frozenset(seated))
 

@@ -172,8 +172,8 @@ async def keep_records(
         snapshot = await declarations.after(seen)
         try:
             found = moves(snapshot, await store.list(), declarations.origin, shard)
-            await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
             remove([move.id for move in found if isinstance(move, Remove)])
+            await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
             for move in found:
                 if not isinstance(move, Remove):
                     tell(await _made(move, store, snapshot, clock))

@@ -17,7 +17,7 @@ from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
-from trimtab.sources import FolderOrigin, Renderer, Repositories, RevisionOrigin
+from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
@@ -127,8 +127,8 @@ class Commits:
     def _follow(self, unit: SyncUnit) -> None:
         try:
             source = source_of(unit)
-            if not source.repo_url:
-                self.forget(unit.id)
+            if not source.repo_url or source.spec.chart:
+                self.forget(unit.id)  # new versions of charts are found by the usual look at units
                 return
             wanted = self._wishes.of(source.repo_url, source.target_revision)
             if self._followed.get(unit.id) != wanted:
@@ -155,6 +155,7 @@ class FollowedManifests(SourceManifests):
         self,
         renderer: Renderer,
         repositories: Repositories,
+        charts: Charts,
         wishes: Wishes,
         readers: Readers,
         capabilities: Callable[[str], Awaitable[Capabilities]],
@@ -163,7 +164,10 @@ class FollowedManifests(SourceManifests):
         async def at_hand() -> Repositories:
             return repositories
 
-        super().__init__(renderer, at_hand, wishes, Capabilities())
+        async def charts_at_hand() -> Charts:
+            return charts
+
+        super().__init__(renderer, at_hand, charts_at_hand, wishes, Capabilities())
         self._repositories = repositories
         self._readers = readers
         self._asked_of = capabilities
@@ -189,7 +193,9 @@ class FollowedManifests(SourceManifests):
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:
         return await self._asked_of(unit.destination.cluster)
 
-    def _note(self, unit_id: str, tree: FolderOrigin | RevisionOrigin, rendered: Rendered) -> None:
+    def _note(
+        self, unit_id: str, tree: FolderOrigin | RevisionOrigin | ChartOrigin, rendered: Rendered
+    ) -> None:
         if isinstance(tree, RevisionOrigin):
             trees = {look.source: look.source for look in rendered.read} | {MAIN: tree.revision.mirror}
             self._readers.note(unit_id, rendered.read, trees)

@@ -30,7 +30,7 @@ from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.settings import Settings
-from trimtab.sources import Renderer, Repositories
+from trimtab.sources import Charts, Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.tasks import Clock, SystemClock, plain_group, run_together
 
@@ -161,12 +161,18 @@ async def _loops(
     settings, clock, tell = process.settings, process.clock, process.tell
     clusters = Clusters(process.connections, namespaces=settings.runner.namespaces, clock=clock)
     async with (
-        Renderer(settings.rendering, settings.programs, path=process.path) as renderer,
         Repositories(settings.repositories, path=process.path, told=process.figures.git) as repositories,
+        Charts(settings.repositories) as charts,
+        Renderer(
+            settings.rendering, settings.programs, path=process.path, bases=repositories.fetch
+        ) as renderer,
     ):
+        renderer.use_key(installation.rendering_key)
         wishes = Wishes(settings.repositories)
         commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
-        followed = FollowedManifests(renderer, repositories, wishes, commits.readers, clusters.capabilities)
+        followed = FollowedManifests(
+            renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
+        )
         manifests = TimedManifests(followed, process.figures.rendered, clock)
         declarations = _declarations(process)
         view.commits = commits

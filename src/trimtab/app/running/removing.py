@@ -75,9 +75,11 @@ def next_step(unit: SyncUnit, now: datetime) -> Step:
         return Wait(state.message if state is not None else "")
     if state is None or not state.operation.delete:
         return Ask()
-    if state.phase is OperationPhase.SUCCEEDED:
+    if state.phase is not OperationPhase.SUCCEEDED:
+        return _again(unit, now) or Wait(f"deleting failed: {state.message}")
+    if state.operation.asked_by == REMOVAL.asked_by:
         return Look()
-    return _again(unit, now) or Wait(f"deleting failed: {state.message}")
+    return _again(unit, now) or Wait("somebody deletes it, and forgets it then")
 
 
 def _again(unit: SyncUnit, now: datetime) -> Ask | None:

@@ -201,7 +201,8 @@ class Runner:
                 await self._rest()
                 continue
             me, now = self._home.me, self._clock.monotonic()
-            self._division = division_of(sightings, self._settings.runner.shards, me, now)
+            fresh = self._terms.give_up_after.total_seconds()
+            self._division = division_of(sightings, self._settings.runner.shards, me, now, fresh=fresh)
             idle = [shard for shard, keeping in self._kept.items() if keeping.is_idle]
             found = surplus(self._division, me, idle)
             if found is not None and not self._kept[found[0]].heir.done():

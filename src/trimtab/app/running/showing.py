@@ -11,6 +11,7 @@ from msgspec import Struct
 from trimtab.app.sources import source_of
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import TrimtabError
+from trimtab.sources.charts.wishes import WantedChart, access_of
 from trimtab.sources.repositories.addresses import address_of
 
 
@@ -109,6 +110,8 @@ def _source(unit: SyncUnit) -> str:
     """Where the unit comes from; an address that could hold a password is told without it."""
     try:
         source = source_of(unit)
+        if source.spec.chart:
+            return str(access_of(WantedChart(url=source.repo_url, name=source.spec.chart)).place)
         place = str(address_of(source.repo_url)) if source.repo_url else source.folder
     except TrimtabError:
         return ""

@@ -129,10 +129,11 @@ def _compared(facts: Facts, unit: SyncUnit, preview: Preview) -> Facts:
         declared=unit.status.declared,
         now=facts.now,
     )
+    at = f" at {status.revision}" if status.revision else ""  # a deletion has none
     return replace(
         facts,
         unit=replace(unit, status=status),
-        standing=f"is {status.verdict.value} and {status.health.status.value} at {status.revision}",
+        standing=f"is {status.verdict.value} and {status.health.status.value}{at}",
         is_synced=status.verdict is Verdict.SYNCED,
         health=status.health,
         rows=preview.rows,

@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.app.remedies import remedy_of
 from trimtab.app.why.facts import Facts, Finding, about_object
 from trimtab.app.why.reaching import no_right
 from trimtab.app.why.running import ended_badly, lacks_pods
@@ -103,7 +104,7 @@ def admission(facts: Facts) -> Iterator[Finding]:
 
 def moved(facts: Facts) -> Iterator[Finding]:
     """What was there when a plan was agreed to had changed before it was carried out."""
-    state, remedy = facts.state, "Plan and sync anew: what is there now is taken into account"
+    state, remedy = facts.state, f"Plan anew, with what is there now: {_bringing(facts)}"
     for result in failed_results(facts):
         if tells_of_a_move(result.message) or isinstance(meaning_of(result.message), OtherIdentity):
             what = "was not written, because it had moved since the plan was made"
@@ -123,7 +124,7 @@ def refused(facts: Facts) -> Iterator[Finding]:
             continue
         if facts.root_of(words.key) != words.key:
             continue
-        remedy = "See what the server says, and correct the object in its source"
+        remedy = remedy_of(words.text, "See what the server says, and correct the object in its source")
         yield about_object(words.key, words.what, evidence=words.text, remedy=remedy, since=words.since)
 
 
@@ -140,8 +141,7 @@ def foreign_owner(facts: Facts) -> Iterator[Finding]:
     """An object that the app declares carries somebody else's mark."""
     for row in facts.rows:
         if row.claimed_by is not None and row.desired is not None:
-            name = facts.unit.id if facts.unit else ""
-            remedy = f"Release it there, or take it over: trimtab sync {name} --adopt"
+            remedy = f"Release it there, or take it over: {_syncing(facts, '--adopt')}"
             evidence = "its mark says so, and a mark of somebody else is never overwritten unasked"
             yield about_object(row.key, f"is managed by {row.claimed_by}", evidence=evidence, remedy=remedy)
 
@@ -185,7 +185,7 @@ def prune_held(facts: Facts) -> Iterator[Finding]:
         facts,
         f"would delete {_counted(len(deletions), 'object')}, and nobody has agreed to that",
         evidence=f"{reasons}: {_named([step.key for step in deletions])}",
-        remedy=f"If it is meant: trimtab sync {facts.unit.id} --prune --confirm-deletions; else put it back",
+        remedy=f"If it is meant: {_bringing(facts, '--prune --confirm-deletions')}; else put it back",
         since=facts.state.waiting_since if waits and facts.state else None,
     )
 
@@ -198,7 +198,7 @@ def not_pruned(facts: Facts) -> Iterator[Finding]:
     left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
     if left:
         what = f"still has {_counted(len(left), 'object')} that the source no longer declares"
-        remedy = f"Delete {'it' if len(left) == 1 else 'them'}: trimtab sync {facts.unit.id} --prune"
+        remedy = f"Delete {'it' if len(left) == 1 else 'them'}: {_bringing(facts, '--prune')}"
         yield _about_app(facts, what, evidence=_named([step.key for step in left]), remedy=remedy)
     if kept:
         what = f"keeps {_counted(len(kept), 'object')} that the source no longer declares"
@@ -212,7 +212,7 @@ def hook_failed(facts: Facts) -> Iterator[Finding]:
     for result in failed_results(facts):
         if result.hook and result.status is not StepStatus.SYNC_FAILED:
             evidence = "; ".join(filter(None, (result.message, *_endings(facts, result.key))))
-            remedy = "Mend what it runs, then sync again: its pods' logs say more"
+            remedy = f"Mend what it runs, see its pods' logs, and sync again: {_syncing(facts)}"
             what = f"failed as {result.sync_phase.value} hook, so the sync stopped"
             yield about_object(result.key, what, evidence=evidence, remedy=remedy, since=result.at)
 
@@ -234,7 +234,7 @@ def interrupted(facts: Facts) -> Iterator[Finding]:
         facts,
         "has a sync that was begun and that nobody carries on",
         evidence=message or "its record says that it is under way, and nobody holds its lease",
-        remedy=f"Finish it: trimtab sync {facts.unit.id}",
+        remedy=f"Finish it: {_bringing(facts)}",
         since=state.started_at if state is not None else None,
     )
 
@@ -274,7 +274,7 @@ def field_owner(facts: Facts) -> Iterator[Finding]:
             row.key,
             f"differs from its source in {_counted(len(foreign), 'field')} that {managers} set",
             evidence=_told(foreign),
-            remedy="Put it back with a sync, or leave the field to them: take it out of the source",
+            remedy=f"Put it back: {_bringing(facts)}; or leave the field to them: take it out of the source",
         )
 
 
@@ -306,9 +306,7 @@ def not_synced(facts: Facts) -> Iterator[Finding]:
     unit = facts.unit
     if unit is None or facts.has_failed or facts.is_unfinished or unit.paused is not None:
         return
-    remedy = f"Sync it: trimtab sync {unit.id}"
-    if unit.pinned is not None:
-        remedy = f"Bring it there: trimtab rollback {unit.id} {unit.pinned.entry}"
+    remedy = f"{'Sync it' if unit.pinned is None else 'Bring it there'}: {_bringing(facts)}"
     for row in facts.rows:
         if row.verdict is not Verdict.OUT_OF_SYNC or row.desired is None or row.claimed_by is not None:
             continue
@@ -332,6 +330,23 @@ def unexplained(facts: Facts) -> Iterator[Finding]:
     if facts.unit is not None and facts.asked is None and not is_well:
         remedy = "See the objects that are not well with: trimtab status " + facts.unit.id
         yield _about_app(facts, facts.standing or "is not well", evidence=facts.health.message, remedy=remedy)
+
+
+def _bringing(facts: Facts, flags: str = "") -> str:
+    """The command that brings an app to what is wanted of it now, its pin included."""
+    unit = facts.unit
+    if unit is None or unit.pinned is None or unit.paused is not None:
+        return _syncing(facts, flags)
+    return f"trimtab rollback {unit.id} {unit.pinned.entry} {flags}".rstrip()
+
+
+def _syncing(facts: Facts, flags: str = "") -> str:
+    """The command that syncs an app to its source; what holds it has to go first."""
+    unit = facts.unit
+    if unit is None:
+        return f"a sync {flags}".rstrip()
+    resumed = f"trimtab resume {unit.id} && " if unit.hold else ""
+    return f"{resumed}trimtab sync {unit.id} {flags}".rstrip()
 
 
 def _about_app(

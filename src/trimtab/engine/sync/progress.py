@@ -272,6 +272,7 @@ class _Turn:
         for step in self.plan.steps[:1]:
             if isinstance(step, CreateNamespace):
                 if self._result(step) is None:
+                    self.begun.add(step.key)
                     return Next(acts=(step,))
                 if bad := self._bad((step,)):
                     return Failed(message=causes(bad))

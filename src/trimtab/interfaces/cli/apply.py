@@ -76,21 +76,23 @@ async def _check(apps: Apps, stored: StoredPlan) -> None:
 
 async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, word: Word) -> None:
     known = await apps.find(stored.unit.id)
-    if stored.is_done(known):
-        click.echo(f"{stored.unit.id}: this plan was carried out already", err=True)
-        return
-    unit = known if known is not None and stored.is_under_way(known) else stored.asked_of(known)
-    async with apps.work_on(unit) as work:
-        await _seen_through(invocation, work, stored, word)
+    is_done = stored.is_done(known)
+    is_this = is_done or stored.is_under_way(known)
+    async with apps.work_on(known if known and is_this else stored.asked_of(known)) as work:
+        if is_done:
+            click.echo(f"{work.name}: this plan was carried out already", err=True)
+            work.take_over()  # whoever carried it out may not have lived to see what became of it
+        else:
+            work.check_hold(stored.agreed())
+            await (_begin if work.unfinished is None else _finish)(invocation, work, stored, word)
+        if not word.dry_run:
+            await _see_well(invocation, work, word)
 
 
-async def _seen_through(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
+async def _see_well(invocation: Invocation, work: Work, word: Word) -> None:
+    """Wait until all is well, and say so."""
     from trimtab.interfaces.cli.telling import telling
 
-    work.check_hold(stored.agreed())
-    await (_begin if work.unfinished is None else _finish)(invocation, work, stored, word)
-    if word.dry_run:
-        return
     async with telling(invocation, work, None) as told:
         unit = await work.until_well(word.timeout, told.look)
     status = unit.status
@@ -118,6 +120,7 @@ async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: 
     """Go on with this very plan, if it is what somebody began; anything else has to end first."""
     from trimtab.interfaces.cli.telling import telling
 
+    work.check_deletion()
     if work.unfinished is None or work.unfinished.plan_digest != stored.digest:
         remedy = f"Finish it with trimtab sync {work.name}, or end it with trimtab terminate {work.name}"
         raise Conflict(f"app {work.name}", "another operation was not seen through", remedy)

@@ -14,14 +14,15 @@ async def agreed(question: str) -> None:
     Not in a thread: one that waits for a key could not be ended, and Ctrl-C would wait for the key, too.
     """
     while True:
-        click.echo(f"{question} [y/N]: ", nl=False)
+        click.echo(f"{question} [y/N]: ", nl=False, err=True)  # also where the answer goes to a file
         match (await _line()).strip().lower():
             case "y" | "yes":
                 return
             case "" | "n" | "no":
+                click.echo("Not done.", err=True)
                 raise click.Abort
             case _:
-                click.echo("Error: invalid input")
+                click.echo("Please say yes or no.", err=True)
 
 
 async def _line() -> str:

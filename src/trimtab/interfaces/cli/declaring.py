@@ -28,6 +28,7 @@ class Asked(NamedTuple):
     path: str
     revision: str
     namespace: str
+    chart: str = ""
     prune: bool = False
     create_namespace: bool = False
     adopt: bool = False
@@ -70,7 +71,8 @@ _VALUES_OPTIONS = (
 _SOURCE_OPTIONS = (
     click.option("--app", default="", help="The app's name; else the last part of SOURCE."),
     click.option("--path", default="", help="This folder of the source."),
-    click.option("--revision", default="", help="A branch, tag, range of versions or commit."),
+    click.option("--chart", default="", help="SOURCE is a chart repository: this chart of it."),
+    click.option("--revision", default="", help="A branch, tag, version, range of versions or commit."),
     click.option(
         "-n",
         "--namespace",
@@ -155,6 +157,11 @@ def _with(options: Iterable[_Option], command: Callable[..., None]) -> Callable[
     return command
 
 
+def source_meant(asked: Asked) -> AppSource | None:
+    """The place that SOURCE and its options mean; None for the name of an app."""
+    return source_named(asked.source, path=asked.path, revision=asked.revision, chart=asked.chart)
+
+
 def source_asked(asked: Asked, known: AppSource | None = None) -> AppSource | None:
     """The source that is meant, with what is said of its values; None for an app's name that is not known.
 
@@ -164,7 +171,7 @@ def source_asked(asked: Asked, known: AppSource | None = None) -> AppSource | No
 
     from trimtab.app.tuning import tuned
 
-    named = source_named(asked.source, path=asked.path, revision=asked.revision)
+    named = source_meant(asked)
     source = _same_place(named, known, asked)
     if source is None:
         return None
@@ -193,11 +200,13 @@ def _same_place(named: AppSource | None, known: AppSource | None, asked: Asked) 
     if known is None:
         return named
     if named is None:
-        spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
         if asked.revision and known.folder:
             raise InvalidSpec(f"source {known}", "a folder has no revisions", "Leave out --revision")
+        if asked.path and known.spec.chart:
+            raise InvalidSpec(f"source {known}", "a chart has no path", "Leave out --path")
+        spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
         return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
-    places = [(each.folder, each.repo_url, each.spec.path) for each in (named, known)]
+    places = [(each.folder, each.repo_url, each.spec.path, each.spec.chart) for each in (named, known)]
     return replace(named, spec=known.spec) if places[0] == places[1] else named
 
 
@@ -217,7 +226,7 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     from trimtab.engine.units import Destination, SyncUnit
 
     check_words(asked.options)
-    named = source_named(asked.source, path=asked.path, revision=asked.revision)
+    named = source_meant(asked)
     name = asked.app or (name_for(named) if named else asked.source)
     known = await apps.find(name)
     source = source_asked(asked, None if known is None else source_of(known))
@@ -243,7 +252,7 @@ def _place(source: AppSource) -> AppSource:
 
     from trimtab.sources.rendering.specs import SourceSpec
 
-    return replace(source, spec=SourceSpec(path=source.spec.path))
+    return replace(source, spec=SourceSpec(path=source.spec.path, chart=source.spec.chart))
 
 
 def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
@@ -262,7 +271,7 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
         return replace(policy, automated=None)
     if source_of(unit).folder and not unit.declared_in:
         reason = "a runner cannot follow a folder of your machine"
-        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a Git address, or leave out --auto")
+        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a repository, or leave out --auto")
     automated = Automated(prune=asked.prune, self_heal=asked.self_heal)
     options = tuple(dict.fromkeys((*_options_asked(asked), *policy.options)))
     return replace(policy, automated=automated, options=options)

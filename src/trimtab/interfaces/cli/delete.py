@@ -56,7 +56,8 @@ async def _deleted(invocation: Invocation, reach: Reach, app: str, word: Word, *
 
 
 async def _abandoned(work: Work, word: Word) -> None:
-    click.echo(f"{work.name} is to be forgotten; {work.objects} objects stay in the cluster", err=True)
+    objects = "1 object stays" if work.objects == 1 else f"{work.objects} objects stay"
+    click.echo(f"{work.name} is to be forgotten; {objects} in the cluster", err=True)
     if word.dry_run:
         return
     if word.asks:

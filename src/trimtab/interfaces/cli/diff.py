@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli.declaring import Asked, source_options, unit_asked
+from trimtab.interfaces.cli.declaring import Asked, source_meant, source_options, unit_asked
 from trimtab.interfaces.cli.files import STDIN
 from trimtab.interfaces.cli.output import output_forms, paper_at, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
@@ -52,8 +52,8 @@ def diff(
 ) -> None:
     """Print what differs between what SOURCE declares and what is live, field by field.
 
-    SOURCE is a folder, a Git address, or the name of an app. Of every field it is told how it is, how it
-    should be, who set it, and why it counts. Secrets are shown as stand-ins. Nothing is written.
+    SOURCE is a folder, a Git address, a chart, or the name of an app. Of every field it is told how it is,
+    how it should be, who set it, and why it counts. Secrets are shown as stand-ins. Nothing is written.
 
     The exit code is 0 if nothing differs, 1 if something does, and larger if that cannot be told.
 
@@ -95,9 +95,7 @@ def _print(invocation: Invocation, found: Differing, output: str) -> None:
 async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> Differing:
     from msgspec.structs import replace
 
-    from trimtab.interfaces.cli.origins import source_named
-
-    named = source_named(asked.source, path=asked.path, revision=asked.revision)
+    named = source_meant(asked)
     async with apps_at(invocation, reach, renders=True) as apps:
         unit = await unit_asked(apps, asked)
         # Whoever names a source wants to know about that one, whatever the app is held at.

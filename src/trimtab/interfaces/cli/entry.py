@@ -34,6 +34,7 @@ def run_process() -> int:
             stream.reconfigure(errors="backslashreplace")
     environment = dict(os.environ)  # noqa: TID251 - this is the edge
     code = run(sys.argv[1:], environment)
+    gc.freeze()  # the process ends: what is left goes with it, and need not be looked through before
     if environment.get(COMPLETION):
         sys.stdout.flush()
         os._exit(code)  # somebody waits at a prompt: not for threads that wait for a name server

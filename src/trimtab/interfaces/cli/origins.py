@@ -1,4 +1,4 @@
-"""What SOURCE on a command line means: a folder, a repository, or an app that is known."""
+"""What SOURCE on a command line means: a folder, a repository, a chart, or an app that is known."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from trimtab.app.sources import AppSource
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:")
+_REGISTRY = "oci://"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
-def source_named(text: str, *, path: str, revision: str) -> AppSource | None:
-    """The folder or repository that is meant; None for the name of an app."""
+def source_named(text: str, *, path: str, revision: str, chart: str = "") -> AppSource | None:
+    """The folder, repository or chart that is meant; None for the name of an app."""
     from trimtab.app.sources import AppSource
     from trimtab.sources.rendering.specs import SourceSpec
 
+    if chart or text.startswith(_REGISTRY):
+        return _chart_named(text, path=path, revision=revision, chart=chart)
     spec = SourceSpec(path=path.strip("/"))
     if _ADDRESS.match(text):
         return AppSource(repo_url=text, target_revision=revision or "HEAD", spec=spec)
@@ -27,16 +30,36 @@ def source_named(text: str, *, path: str, revision: str) -> AppSource | None:
     if not folder.is_dir():
         if "/" in text or text in {".", ".."} or folder.exists():
             reason = "it is not a folder" if folder.exists() else "there is no such folder"
-            raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, or an app")
+            raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, a chart, or an app")
         return None
     if revision:
         raise InvalidSpec(f"source {text}", "a folder has no revisions", "Leave out --revision")
     return AppSource(folder=str(folder.resolve()), spec=spec)
 
 
+def _chart_named(text: str, *, path: str, revision: str, chart: str) -> AppSource:
+    """The chart that is meant: of a registry by its whole address, of a repository by its name."""
+    from trimtab.app.sources import AppSource
+    from trimtab.sources.rendering.specs import SourceSpec
+
+    if path:
+        raise InvalidSpec(f"source {text}", "a chart has no path", "Leave out --path, or name a repository")
+    if not _ADDRESS.match(text):
+        reason = "charts of this name come from a repository, https://… or oci://…"
+        raise InvalidSpec(f"source {text}", reason, "Name the repository, or leave out --chart")
+    repository = text.rstrip("/")
+    if not chart:
+        repository, _, chart = repository.rpartition("/")
+        if len(repository) <= len(_REGISTRY):
+            raise InvalidSpec(f"source {text}", "it names no chart", "Write it like oci://host/team/chart")
+        chart, _, tag = chart.partition(":")
+        revision = revision or tag.replace("_", "+")
+    return AppSource(repo_url=repository, target_revision=revision or "HEAD", spec=SourceSpec(chart=chart))
+
+
 def name_for(source: AppSource) -> str:
     """The name of an app whose user gave none: the last part of its path."""
-    place = source.spec.path or source.folder or source.repo_url
+    place = source.spec.path or source.spec.chart or source.folder or source.repo_url
     last = place.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git")
     name = _NOT_IN_NAMES.sub("-", last).strip("-.").lower()
     if not name:

@@ -48,8 +48,8 @@ def plan(
 ) -> None:
     """Print what `trimtab sync` would do; no object is written.
 
-    SOURCE is a folder, a Git address, or the name of an app; there may be several. With --base and --head it
-    is what a pull request changes, whatever drifted in a cluster.
+    SOURCE is a folder, a Git address, a chart, or the name of an app; there may be several. With --base and
+    --head it is what a pull request changes, whatever drifted in a cluster.
 
     \b
     Examples:

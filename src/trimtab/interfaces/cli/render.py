@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @click.argument("source")
 @click.option("--app", default="", help="Render as the app of this name; a Helm release is called so.")
 @click.option("--path", default="", help="Render this folder of the source.")
-@click.option("--revision", default="", help="A branch, tag, range of versions or commit.")
+@click.option("--chart", default="", help="SOURCE is a chart repository: render this chart of it.")
+@click.option("--revision", default="", help="A branch, tag, version, range of versions or commit.")
 @click.option("-n", "--namespace", default="default", show_default=True, help="Where the objects will go.")
 @values_options
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
@@ -29,7 +30,7 @@ def render(
     asked: Asked,
     output: str,
 ) -> None:
-    """Print the manifests that SOURCE, a folder or a Git address, declares.
+    """Print the manifests that SOURCE, a folder, a Git address or a chart, declares.
 
     No cluster is asked: charts see the capabilities that helm assumes.
 
@@ -38,6 +39,8 @@ def render(
       trimtab render ./deploy
       trimtab render https://git.example/team/shop.git --path overlays/live --revision v1.4.0
       trimtab render ./chart --app web -n shop --values live.yaml --set image.tag=1.4
+      trimtab render oci://registry.example/team/web --revision 1.2.3
+      trimtab render https://charts.example --chart web --revision '^1.2'
     """
     import asyncio
 
@@ -51,7 +54,7 @@ def render(
     found = source_asked(asked)
     if found is None:
         raise InvalidSpec(
-            f"source {asked.source}", "there is no such folder", "Name a folder or a Git address"
+            f"source {asked.source}", "there is no such folder", "Name a folder, a Git address or a chart"
         )
     unit = SyncUnit(
         id=asked.app or name_for(found),

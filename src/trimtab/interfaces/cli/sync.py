@@ -55,7 +55,7 @@ def sync(
     confirm_deletions: bool,
     no_wait: bool,
 ) -> None:
-    """Bring a cluster to what SOURCE declares: a folder, a Git address, or an app's name.
+    """Bring a cluster to what SOURCE declares: a folder, a Git address, a chart, or an app's name.
 
     Shows the plan and asks, on a terminal; applies it in waves, tells what it waits for, and ends when
     everything is healthy. Ctrl-C leaves a sync that the next one finishes.
@@ -65,6 +65,7 @@ def sync(
       trimtab sync ./deploy -n shop --create-namespace
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
       trimtab sync ./chart --app shop --values live.yaml --set image.tag=1.4
+      trimtab sync oci://registry.example/team/web --revision '^1.2' -n shop
       trimtab sync shop --no-wait
     """
     asks = not yes and sys.stdin.isatty()
@@ -136,6 +137,7 @@ class _Syncing:
 
     async def _finished(self) -> OperationState:
         """What was left over, seen through."""
+        self._work.check_deletion()
         click.echo("An earlier sync of this app was not seen through: finishing it first.", err=True)
         async with self._telling(None) as told:
             finish = self._work.finish(consent=self._wish.deletions, held=_held(told))

@@ -108,6 +108,9 @@ class Trees:
         """The tree that the manifests come from."""
         return self._watched[MAIN]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._watched
+
     def named(self, name: str) -> Watched:
         """The tree of a `ref` source."""
         if name not in self._watched or name == MAIN:

@@ -8,7 +8,12 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
+from trimtab.sources.charts.charttree import ChartTree
+from trimtab.sources.charts.jobs import MOST_FILES
+from trimtab.sources.charts.shelf import archive_at
+from trimtab.sources.charts.wishes import ChartRevision
 from trimtab.sources.folders import FolderTree
+from trimtab.sources.rendering.archives import files_in
 from trimtab.sources.repositories.gittree import tree_of
 from trimtab.sources.repositories.revisions import Revision
 from trimtab.sources.trees import Tree
@@ -26,7 +31,13 @@ class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
     revision: Revision
 
 
-Origin: TypeAlias = FolderOrigin | RevisionOrigin
+class ChartOrigin(Struct, frozen=True, kw_only=True, tag="chart"):
+    """A version of a chart; whoever has one may read it."""
+
+    revision: ChartRevision
+
+
+Origin: TypeAlias = FolderOrigin | RevisionOrigin | ChartOrigin
 
 
 def opened(origin: Origin) -> Tree:
@@ -36,6 +47,8 @@ def opened(origin: Origin) -> Tree:
             return FolderTree(Path(path))
         case RevisionOrigin(revision=revision):
             return _revision(revision)
+        case ChartOrigin(revision=chart):
+            return _chart(chart)
         case _:
             assert_never(origin)
 
@@ -49,3 +62,16 @@ def reads_large_files(origin: Origin) -> bool:
 def _revision(revision: Revision) -> Tree:
     """The last few stay open, for one revision usually serves many renders."""
     return tree_of(revision)
+
+
+@functools.lru_cache(maxsize=8)
+def _chart(chart: ChartRevision) -> Tree:
+    """Unpacked into memory: an archive was looked through before it came to the shelf."""
+    files = files_in(
+        archive_at(chart.archive, chart.digest),
+        subject=f"chart {chart.name}",
+        path=f"{chart.name}-{chart.version}.tgz",
+        most_files=MOST_FILES,
+        most_bytes=chart.largest,
+    )
+    return ChartTree(files)

@@ -7,16 +7,16 @@ capabilities alone, so an answer that is known is given again as long as those s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self, TypeAlias
 
 import msgspec
 from msgspec import Struct, structs
 
-from trimtab.errors import RenderFailed, Unavailable
+from trimtab.errors import RenderFailed, SourceRefused, Unavailable
 from trimtab.programs import (
     Finished,
     Launches,
@@ -35,17 +35,24 @@ from trimtab.sources.rendering import pulling, sandbox, work
 from trimtab.sources.rendering.cleaning import cleaned
 from trimtab.sources.rendering.jobs import Bounds, Fetch, Job, ProgramName
 from trimtab.sources.rendering.looking import MAIN
-from trimtab.sources.rendering.origins import Origin, reads_large_files
+from trimtab.sources.rendering.origins import Origin, RevisionOrigin, reads_large_files
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.sandbox import PrivateFolders
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.rendering.store import key_in
 from trimtab.sources.repositories.credentials import Belonging
+from trimtab.sources.repositories.revisions import Revision, Wanted
 from trimtab.sources.repositories.vault import private_folder, private_parent
 from trimtab.tasks import PoolPolicy, WorkerProcesses
 
 _ENCODER = msgspec.msgpack.Encoder()
 _PREPARED: msgspec.msgpack.Decoder[work.Prepared] = msgspec.msgpack.Decoder(work.Prepared)
+
+
+#: fetches a revision of a repository, for whoever may read it
+Bring: TypeAlias = Callable[[Wanted], Awaitable[Revision]]
+#: repositories that the bases of one render may lie in
+_MOST_BASES: Final = 32
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -60,7 +67,7 @@ class Request(Struct, frozen=True, kw_only=True):
     #: the trees of sources with a `ref`, which values files may come from
     refs: Mapping[str, Origin] = {}
     capabilities: Capabilities = Capabilities()
-    #: the credentials that its charts may be fetched with, from addresses that the operator allows
+    #: the credentials that its charts and bases may be fetched with, from addresses that the operator allows
     credentials: tuple[Belonging, ...] = ()
 
 
@@ -74,8 +81,10 @@ class Renderer:
         *,
         path: str,
         namespaces: Namespaces = "auto",
+        bases: Bring | None = None,
     ) -> None:
-        """`path` is where helm and kustomize are looked for first."""
+        """`path` is where helm and kustomize are looked for first; `bases` fetches remote bases."""
+        self._bring = bases
         self._namespaces = namespaces
         self._settings = settings
         self._programs = programs
@@ -110,6 +119,14 @@ class Renderer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+    def use_key(self, key: bytes) -> None:
+        """Name and seal renders by this key from now on, instead of the machine's own.
+
+        Digests are keyed, so that nobody guesses secrets by them: whoever is to find the same digests on
+        several machines needs the same key there.
+        """
+        self._keeping = structs.replace(self._keeping, key=key)
 
     async def render(self, request: Request) -> Rendered:
         """The manifests; a render that fails is an error that says what to edit, never an empty result."""
@@ -156,18 +173,41 @@ class Renderer:
             ended.set()
 
     async def _answer(self, request: Request) -> work.Answer:
-        prepared: work.Prepared = work.Wanted(program="helm")
+        bases: dict[str, Origin] = {}
         async with self._folder() as folder:
-            while isinstance(prepared, work.Wanted):
-                prepared = await self._prepared(request, folder)
-                if isinstance(prepared, work.Wanted):
-                    await self._find(prepared.program)
-            if isinstance(prepared, work.Answer):
-                return prepared
-            return await self._finished(request, prepared, folder)
+            while True:
+                prepared = await self._prepared(request, bases, folder)
+                match prepared:
+                    case work.Wanted(program=program):
+                        await self._find(program)
+                    case work.WantedBase(tree=tree):
+                        bases[tree] = await self._base(request, prepared, len(bases))
+                    case work.Answer():
+                        return prepared
+                    case work.Started():
+                        return await self._finished(request, prepared, folder)
 
-    async def _prepared(self, request: Request, folder: Path) -> work.Prepared:
-        preparation = work.Preparation(task=self._task(request), folder=str(folder))
+    async def _base(self, request: Request, wanted: work.WantedBase, known: int) -> Origin:
+        """The tree of a remote base, opened with the credential of whoever asks."""
+        if self._bring is None or known >= _MOST_BASES:
+            reason = (
+                "remote bases are not fetched here" if self._bring is None else "it has too many remote bases"
+            )
+            raise SourceRefused(request.name, reason, "Keep them in the repository")
+        revision = await self._bring(
+            Wanted(
+                url=wanted.url,
+                target=wanted.target,
+                submodules=wanted.submodules,
+                credentials=request.credentials,
+            )
+        )
+        return RevisionOrigin(revision=revision)
+
+    async def _prepared(self, request: Request, bases: Mapping[str, Origin], folder: Path) -> work.Prepared:
+        task = self._task(request)
+        task = structs.replace(task, trees={**task.trees, **bases})
+        preparation = work.Preparation(task=task, folder=str(folder))
         told = await self._pool.run(work.prepare, _ENCODER.encode(preparation), deadline=self._programs.wall)
         return _PREPARED.decode(told)
 

@@ -31,6 +31,7 @@ from trimtab.sources.rendering.jobs import Bounds, Call, Fetch, Job, ProgramName
 from trimtab.sources.rendering.looking import Trees
 from trimtab.sources.rendering.origins import Origin, opened
 from trimtab.sources.rendering.paths import joined, shown
+from trimtab.sources.rendering.remotes import BaseWanted
 from trimtab.sources.rendering.rendered import Made, Rendered, Tool
 from trimtab.sources.rendering.sandbox import fill
 from trimtab.sources.rendering.sealing import Seal
@@ -83,6 +84,15 @@ class Wanted(Struct, frozen=True, kw_only=True, tag="wanted"):
     program: ProgramName
 
 
+class WantedBase(Struct, frozen=True, kw_only=True, tag="base"):
+    """A repository whose tree has to be there first, under the name that it has in the render."""
+
+    tree: str
+    url: str
+    target: str
+    submodules: bool
+
+
 class Started(Struct, frozen=True, kw_only=True, tag="started"):
     """A program to run in the folder that was filled."""
 
@@ -96,7 +106,7 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     trace: Trace
 
 
-Prepared: TypeAlias = Answer | Wanted | Started
+Prepared: TypeAlias = Answer | Wanted | WantedBase | Started
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -222,6 +232,9 @@ def _gathered(task: Task, trees: Mapping[str, Tree], store: RenderStore, folder:
         if isinstance(found, Call):
             return _started(found, trace, folder, trees, job)
         answer = Answer(rendered=_made(found, trace, store.seal))
+    except BaseWanted as wanted:
+        base = wanted.base
+        return WantedBase(tree=base.tree, url=base.url, target=base.target, submodules=base.submodules)
     except tuple(_ERRORS.values()) as error:
         trace = identity.trace_of(job, tool, watched.looks(), watched.roots(), store.seal)
         answer = Answer(failure=_failure(error))

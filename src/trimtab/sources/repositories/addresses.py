@@ -115,7 +115,12 @@ def _of_url(text: str, scheme: str, user: str, host: str, port: str, path: str) 
     if known is None:
         raise _wrong(text, f"the scheme {quoted(scheme)} is not allowed")
     if ":" in user:
-        raise InvalidSpec("the repository", "a password stands in its address", "Put it into a credential")
+        raise InvalidSpec(
+            "the repository",
+            "a password stands in its address",
+            "Leave it out, and give a credential: "
+            "the file that repositories.credentials_file names has one entry for each",
+        )
     decoded = _decoded(text, path)
     if known is Scheme.FILE:
         if host or user or port:

@@ -25,15 +25,15 @@ from trimtab.programs.limits import ProgramStopped
 
 
 class CredentialRefused(NotAllowed):
-    """A Git server does not let this credential in."""
+    """A server does not let this credential in."""
 
 
 class RepositoryMissing(Missing):
-    """A Git server knows no such repository, or does not show it to this credential."""
+    """A server knows no such repository or chart, or does not show it to this credential."""
 
 
 class RevisionMissing(Missing):
-    """A repository has no such branch, tag, version or commit."""
+    """A repository has no such branch, tag, version or commit, or a chart no such version."""
 
 
 class Meaning(enum.Enum):

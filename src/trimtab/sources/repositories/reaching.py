@@ -97,9 +97,7 @@ class Gate:
         trust = credential.trust
         if address.scheme is not Scheme.SSH or trust.insecure or trust.known_hosts or self._known_hosts:
             return
-        remedy = (
-            "Give known hosts with the credential, or have the operator set repositories.known_hosts_file"
-        )
+        remedy = "Give known hosts with the credential, or set repositories.known_hosts_file"
         raise SourceRefused(f"host {address.host}", "no SSH host key of it is known", remedy)
 
 

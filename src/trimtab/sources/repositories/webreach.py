@@ -52,7 +52,7 @@ async def line_to(
         proxy=_proxy(reach),
     )
     async with session:
-        yield Line(session=session, authorization=_authorization(credential))
+        yield Line(session=session, authorization=authorization_of(credential))
 
 
 class _Pinned(AbstractResolver):
@@ -110,12 +110,13 @@ def _proxy(reach: Reach) -> str | None:
     proxy = reach.credential.trust.proxy.reveal()
     scheme = proxy.partition("://")[0]
     if scheme not in {"http", "https"}:
-        reason = f"files of Git LFS cannot be fetched through {scheme}"
+        reason = f"files are not fetched through {scheme}"
         raise InvalidSpec("the proxy", reason, "Use an HTTP proxy")
     return proxy
 
 
-def _authorization(credential: Credential) -> str:
+def authorization_of(credential: Credential) -> str:
+    """What an HTTP server is told about who asks; empty if nothing is."""
     match credential.login:
         case Basic(username=username, password=password):
             pair = f"{username}:{password.reveal()}".encode()

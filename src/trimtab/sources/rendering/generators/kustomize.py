@@ -1,16 +1,18 @@
 """Kustomizations: what they are made of is found by reading them, then kustomize builds a private copy. Pure.
 
 Every file that kustomize will read is named by a field known here, or lies in a folder that is copied whole.
-Addresses are refused before anything runs, unless the operator allows them; charts, plugins, and functions in
+Addresses are refused before anything runs, unless the operator allows them: then bases are read from the
+trees of their repositories, and single files are left to kustomize. Charts, plugins, and functions in
 containers stay switched off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from posixpath import relpath
 from typing import Any, Final
 
-from trimtab.errors import InvalidSpec, SourceRefused
+from trimtab.errors import InvalidSpec, RenderFailed, SourceRefused
 from trimtab.resources.yaml import documents, load
 from trimtab.sources.rendering import remotes
 from trimtab.sources.rendering.cleaning import secret_texts
@@ -42,7 +44,7 @@ def gathered(job: Job, trees: Trees, folder: str) -> Call:
     """Everything that the build of the folder reads, and the call that builds it."""
     options = job.spec.kustomize or Kustomize()
     _check_version(options, job)
-    walk = _Walk(job, trees.main, options)
+    walk = _Walk(job, trees, options)
     walk.whole_build(folder)
     return Call(
         program="kustomize",
@@ -65,12 +67,16 @@ def _check_version(options: Kustomize, job: Job) -> None:
 class _Walk:
     """One way through all kustomizations that a build reaches."""
 
-    def __init__(self, job: Job, tree: Watched, options: Kustomize) -> None:
+    def __init__(self, job: Job, trees: Trees, options: Kustomize) -> None:
         self._job = job
-        self._tree = tree
+        self._trees = trees
+        #: the tree of the kustomization that is being read
+        self._tree = trees.main
         self._options = options
-        self._seen: set[str] = set()
-        self._waiting: list[str] = []
+        self._seen: set[tuple[str, str]] = set()
+        self._waiting: list[tuple[Watched, str]] = []
+        #: where the bases lie that the kustomization names by their addresses
+        self._moved: dict[str, str] = {}
         self.copies = Copies(most_files=job.bounds.files, subject=job.subject)
         self.secrets: list[str] = []
         self.network = False
@@ -79,12 +85,14 @@ class _Walk:
         """Walk from the folder that is built to everything it reaches."""
         self._root(folder, top=True)
         while self._waiting:
-            self._root(self._waiting.pop(), top=False)
+            self._tree, folder = self._waiting.pop()
+            self._root(folder, top=False)
 
     def _root(self, folder: str, *, top: bool) -> None:
-        if folder in self._seen:
+        if (self._tree.source, folder) in self._seen:
             return
-        self._seen.add(folder)
+        self._seen.add((self._tree.source, folder))
+        self._moved.clear()
         if len(self._seen) > _MOST_ROOTS:
             raise SourceRefused(
                 self._job.subject, f"it reaches more than {_MOST_ROOTS} kustomizations", "Split it"
@@ -95,6 +103,14 @@ class _Walk:
         if top:
             content = self._overridden(content, folder, path)
         self._fields(content, folder, path)
+        if self._moved:
+            self._write(path, _with_moved(content, self._moved))
+
+    def _write(self, path: str, content: dict[str, Any]) -> None:
+        """Have a kustomization of ours stand instead of the tenant's."""
+        from trimtab.resources.yaml import dump  # which few renders need
+
+        self.copies.write(place_of(self._tree, path), dump(content).encode())
 
     def _kustomization_in(self, folder: str) -> str:
         found = [path for path in (below(folder, name) for name in KUSTOMIZATIONS) if self._tree.kind(path)]
@@ -114,9 +130,7 @@ class _Walk:
         changed = edited(content, self._options, self._job.subject)
         changed = with_components(changed, self._components(folder), self._job.subject)
         if changed is not content and changed != content:
-            from trimtab.resources.yaml import dump  # which few renders need
-
-            self.copies.write(place_of(self._tree, path), dump(changed).encode())
+            self._write(path, changed)
         return changed
 
     def _components(self, folder: str) -> Iterator[str]:
@@ -152,6 +166,10 @@ class _Walk:
 
     def _reach(self, reference: str, folder: str, path: str) -> None:
         """A file, or a folder with a kustomization of its own."""
+        base = remotes.base_in(reference) if self._existing(reference, folder) is None else None
+        if base is not None and remotes.is_remote(reference):
+            self._take(reference, base, folder, path)
+            return
         place = self._place(reference, folder, path)
         if place is None:
             return
@@ -160,12 +178,25 @@ class _Walk:
         else:
             self.copies.file(self._tree, place)
 
+    def _take(self, reference: str, base: remotes.Base, folder: str, path: str) -> None:
+        """Go on in the repository that an allowed address names; it is fetched before it is read."""
+        remotes.check(reference, self._job.remotes, subject=self._job.subject, where=path)
+        if base.tree not in self._trees:
+            raise remotes.BaseWanted(base)
+        tree = self._trees.named(base.tree)
+        place = tree.real(joined("", base.path, self._job.subject))
+        if tree.kind(place) is not EntryKind.FOLDER:
+            reason = f"{path} names {shown(reference)}, and there is no such folder in that repository"
+            raise RenderFailed(self._job.subject, reason, "Mend the address")
+        self._waiting.append((tree, place))
+        self._moved[reference] = relpath(place_of(tree, place), place_of(self._tree, folder))
+
     def _enter(self, place: str) -> None:
         """Go on with another root, whose way may lead through links."""
         real = self._tree.real(place)
         if real != place:
             self.copies.file(self._tree, place)
-        self._waiting.append(real)
+        self._waiting.append((self._tree, real))
 
     def _plugin(self, reference: str, folder: str, path: str) -> None:
         """Configuration in place, in a file or in a folder; what it reads lies in this root: take it all."""
@@ -219,6 +250,14 @@ class _Walk:
     def _remote(self, reference: str, path: str) -> None:
         remotes.check(reference, self._job.remotes, subject=self._job.subject, where=path)
         self.network = True
+
+
+def _with_moved(content: dict[str, Any], moved: Mapping[str, str]) -> dict[str, Any]:
+    """The kustomization with the places of bases instead of their addresses."""
+    fields = {
+        field: [moved.get(each, each) for each in content[field]] for field in _ROOTS if content.get(field)
+    }
+    return content | fields
 
 
 def _file_references(content: dict[str, Any], path: str) -> Iterator[str]:

@@ -1,0 +1,57 @@
+"""What worker processes do for charts: read indexes and look through archives. Bytes in, bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from trimtab.errors import SourceRefused
+from trimtab.sources.charts.offers import Offer, offers_in
+from trimtab.sources.rendering.archives import files_in
+from trimtab.sources.rendering.detection import CHART
+
+#: a job of a worker process
+Function: TypeAlias = Callable[[bytes], bytes]
+#: files that a chart may be made of
+MOST_FILES: Final = 10_000
+
+
+class Text(Struct, frozen=True, kw_only=True):
+    """Something that was fetched, and how much it may be."""
+
+    subject: str
+    #: how messages call it
+    name: str
+    content: bytes
+    most: int
+
+
+def read_index(payload: bytes) -> bytes:
+    """What an index offers: for each chart its offers, encoded by themselves."""
+    text = msgspec.msgpack.decode(payload, type=Text)
+    found = offers_in(text.content, text.subject, text.most)
+    return msgspec.msgpack.encode({name: msgspec.msgpack.encode(offers) for name, offers in found.items()})
+
+
+def index_in(told: bytes) -> dict[str, bytes]:
+    """The offers of an index by the names of charts, each encoded by itself."""
+    return msgspec.msgpack.decode(told, type=dict[str, bytes])
+
+
+def offers_of(encoded: bytes) -> list[Offer]:
+    """The offers of one chart."""
+    return msgspec.msgpack.decode(encoded, type=list[Offer])
+
+
+def check_archive(payload: bytes) -> bytes:
+    """Return if an archive is a chart, and nothing else."""
+    text = msgspec.msgpack.decode(payload, type=Text)
+    found = files_in(
+        text.content, subject=text.subject, path=text.name, most_files=MOST_FILES, most_bytes=text.most
+    )
+    if CHART not in found:
+        raise SourceRefused(text.subject, f"its archive holds no {CHART}", "Have it packed anew")
+    return b""
