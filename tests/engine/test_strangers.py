@@ -20,14 +20,21 @@ from trimtab.apiserver.behaviours.timing import AT_ONCE
 from trimtab.engine import FileStore, GivenClusters, Keyring, RecordStore
 from trimtab.engine.cache.records import judged_by
 from trimtab.engine.clusters import opened
-from trimtab.engine.events import ClusterReady, OperationEnded, OperationWaits, UnitUnreadable
+from trimtab.engine.events import (
+    ClusterReady,
+    OperationEnded,
+    OperationPlanned,
+    OperationWaits,
+    StepDone,
+    UnitUnreadable,
+)
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, Rehearsal, RetryLimits
 from trimtab.engine.rows import Verdict
 from trimtab.engine.sync.apply import Performer, WriteSettings
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.engine.sync.steps import Apply, WriteMode
-from trimtab.engine.units import Automated, Policy, SyncUnit
+from trimtab.engine.units import Automated, Destination, Policy, SyncUnit
 from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.tasks import SystemClock
 
@@ -285,6 +292,24 @@ async def test_an_operation_goes_on_when_its_cluster_is_opened_anew() -> None:
         status = {**counts, "observedGeneration": web["metadata"]["generation"]}
         await stage.patch("Deployment", "web", {"status": status}, subresource="status")
         assert (await engine.wait_for_sync("shop")).phase is OperationPhase.SUCCEEDED
+
+
+async def test_an_operation_begins_anew_when_its_unit_moves_to_another_cluster() -> None:
+    here, there = MemoryCluster(), MemoryCluster()  # nobody rolls out by itself
+    stage = Stage(here, "default")
+    stage.clusters.put(opened("there", cast(Cluster, there)))
+    await stage.add("shop", config_map("a"), deployment("web"), config_map("z", sync_wave="1"))
+    async with running(stage.engine) as engine:
+        await engine.start_sync("shop")
+        await stage.until(lambda: bool(stage.events(OperationWaits)), "it waits for health")
+        moved = Destination(cluster="there", namespace="default")
+        await stage.store.update(replace(engine.unit("shop"), destination=moved))
+        await stage.until(lambda: len(stage.events(OperationPlanned)) > 1, "it is planned anew")
+        await stage.until(lambda: len(stage.events(OperationWaits)) > 1, "it waits again")
+        done = [each.key.name for each in stage.events(StepDone)]
+        assert done == ["a", "web", "a", "web"]
+    found = await there.get(await stage.resource("ConfigMap"), "a", namespace="default")
+    assert found.key.name == "a"
 
 
 async def test_one_record_that_cannot_be_read_is_told_of_and_harms_no_other() -> None:

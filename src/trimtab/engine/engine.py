@@ -56,7 +56,7 @@ from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.operations import Operation, OperationState
 from trimtab.engine.readings import UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
-from trimtab.engine.stores.changing import resumed, with_pause
+from trimtab.engine.stores.changing import resumed, with_pause, without_progress
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.engine.sync.steps import SyncPlan
@@ -506,6 +506,8 @@ class Engine:
         _tell_all(self._counting, stored)
         if before is not None and before.destination.cluster != stored.destination.cluster:
             self._leave_cluster(before)
+            if stored.operation is not None:
+                self._ledger.note(stored.id, without_progress)
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)

@@ -275,3 +275,16 @@ async def test_setting_what_is_there_already_tells_nobody(store: SyncUnitStore) 
         await store.create(API)
         await heard.until(lambda news: Stored(API) in news)
         assert heard.news == [Stored(replace(WEB, status=STATUS)), AllTold(), Stored(API)]
+
+
+async def test_what_an_operation_did_in_one_cluster_is_not_taken_for_done_in_another(
+    opening: Opening,
+) -> None:
+    asked = replace(WEB, status=STATUS, operation=Operation(prune=True))
+    store = opening()
+    await store.create(asked)
+    there = replace(WEB.destination, cluster="another")
+    await store.update(replace(WEB, destination=there))
+    moved = await store.get(WEB.id)
+    assert (moved.destination, moved.operation) == (there, asked.operation)
+    assert moved.status.operation_state is None

@@ -293,6 +293,14 @@ def test_nothing_is_pruned_while_an_object_is_refused() -> None:
     assert [step.skip for step in prunes(plan)] == ["ignored (another object was refused)"]
 
 
+@pytest.mark.parametrize("why", [{"problem": "it cannot be read"}, {"claimed_by": Mark("helm", "shop/web")}])
+def test_nothing_is_pruned_by_a_choice_that_leaves_out_what_would_be_refused(why: dict[str, Any]) -> None:
+    case = Case().synced(config_map("a"), verdict=Verdict.UNKNOWN, **why).unwanted(config_map("b"))
+    chosen = replace(PRUNING, resources=(Selected(kind="ConfigMap", name="b"),))
+    plan = case.plan(chosen)
+    assert [step.skip for step in prunes(plan)] == ["ignored (another object was refused)"]
+
+
 def test_an_object_with_a_problem_is_refused_with_it() -> None:
     case = Case().missing(config_map("a"), config_map("b"))
     case.rows[0] = replace(case.rows[0], problem="two units claim it")

@@ -20,14 +20,20 @@ from trimtab.engine.units import (
 
 
 def declared_anew(stored: SyncUnit, wanted: SyncUnit) -> SyncUnit:
-    """The stored unit with what is wanted of it now."""
+    """The stored unit with what is wanted of it now; in another cluster an operation begins anew."""
+    is_moved = wanted.destination.cluster != stored.destination.cluster
     return replace(
         wanted,
-        status=stored.status,
+        status=without_progress(stored.status) if is_moved and stored.operation else stored.status,
         operation=stored.operation,
         paused=stored.paused,
         pinned=stored.pinned,
     )
+
+
+def without_progress(status: UnitStatus) -> UnitStatus:
+    """The status of a unit whose operation has done nothing yet where the unit is now."""
+    return replace(status, operation_state=None)
 
 
 def with_pause(pause: Pause) -> Callable[[SyncUnit], SyncUnit]:

@@ -102,7 +102,10 @@ class FileStore:
 
     async def update(self, unit: SyncUnit) -> SyncUnit:
         """Change what is wanted of a unit, which writes its file anew."""
-        changed = self._put(declared_anew(await self._current(unit.id), unit))
+        before = await self._current(unit.id)
+        changed = self._put(declared_anew(before, unit))
+        if changed.status != before.status:  # it has moved: what was done elsewhere goes first
+            await self._note(changed)
         await self._on_disk(_write_declared, self._folder, changed)
         return changed
 

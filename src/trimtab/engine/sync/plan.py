@@ -275,7 +275,13 @@ class _Planner:
         """Why nothing may be pruned, if so: what takes the place of an object may be what is missing."""
         if not self.request.complete:
             return INCOMPLETE
-        return REFUSED if self.declined else ""
+        # Healing chooses what drifted alone: what is refused counts, chosen or not.
+        is_refused = self.declined or any(row.problem or self._is_claimed(row) for row in self.request.rows)
+        return REFUSED if is_refused else ""
+
+    def _is_claimed(self, row: Row) -> bool:
+        """Whether a wanted object is somebody else's, and not to be taken over."""
+        return row.desired is not None and row.claimed_by is not None and not self.operation.adopt
 
     # -- hooks -------------------------------------------------------------------------------------------
 
