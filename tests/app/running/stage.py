@@ -41,8 +41,8 @@ HEALED = Policy(automated=Automated(prune=True, self_heal=True))
 class Stage:
     """A cluster with records and everything that runners tell."""
 
-    def __init__(self) -> None:
-        self.memory = MemoryCluster()
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.memory = MemoryCluster(clock=clock or SystemClock())
         self.counted = Counted(self.memory)
         self.cluster = cast(Cluster, self.counted)
         self.sources = Sources()

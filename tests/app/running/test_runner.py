@@ -25,12 +25,14 @@ from trimtab.app.shards import app_lease
 from trimtab.engine.events import ClusterLost, OperationEnded, OperationWaits
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
+from trimtab.engine.stores.records import SECRETS
 from trimtab.engine.units import Destination, Policy, SyncUnit, UnitStatus
 from trimtab.errors import ClusterUnreachable
 from trimtab.kube import Lease
 from trimtab.kube.cluster import Cluster, PatchType
 from trimtab.kube.discovery import Resource
-from trimtab.tasks import SystemClock, plain_group
+from trimtab.kube.failures import NotFound
+from trimtab.tasks import ManualClock, SystemClock, plain_group
 
 JOBS = Resource(group="batch", version="v1", kind="Job", plural="jobs", namespaced=True)
 
@@ -96,6 +98,31 @@ async def test_drift_is_healed(stage: Stage) -> None:
         await _scribble(stage, "web", "2")
         await stage.until_value("web", "1")
         await stage.until_record("web", is_synced, "the healing is over")
+
+
+async def test_what_a_killed_process_left_among_the_records_is_taken_away() -> None:
+    clock = ManualClock()
+    stage = Stage(clock)
+    await stage.open()
+    labels = {"trimtab.dev/record": "chunk"}
+    for name in ("left-long-ago", "left-just-now"):
+        await stage.memory.create(
+            SECRETS,
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels}},
+            namespace=NAMESPACE,
+        )
+        await clock.advance(1800.5)
+
+    async def is_gone() -> bool:
+        try:
+            await stage.memory.get(SECRETS, "left-long-ago", namespace=NAMESPACE)
+        except NotFound:
+            return True
+        return False
+
+    async with running(stage.runner("one")):
+        await stage.until(is_gone, "what was left long ago is gone")
+    assert (await stage.memory.get(SECRETS, "left-just-now", namespace=NAMESPACE)).metadata.uid
 
 
 async def test_what_was_asked_of_a_unit_through_its_record_is_carried_out(stage: Stage) -> None:

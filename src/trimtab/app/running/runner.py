@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,12 +29,14 @@ from trimtab.app.shards import Shard, is_app_lease, rivals, seats, shard_named, 
 from trimtab.engine import Engine, Keyring, Metrics, RecordArchive, RecordStore
 from trimtab.engine.events import Event
 from trimtab.engine.units import ManifestGenerator
-from trimtab.errors import Unavailable
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.kube import Lease
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.leases import LEASES, Holding, LeaseTaken, Sighting, holding_in, sighted
 from trimtab.settings import Settings
 from trimtab.tasks import Clock, run_together
+
+_TIDY_EVERY: Final = 3600.0  # seconds
 
 
 class Home(Struct, frozen=True, kw_only=True):
@@ -253,6 +255,7 @@ class Runner:
                 engine.run(self._settings.runner.looks_at_once, self._settings.runner.syncs_at_once),
                 self._note_known(keeping),
                 self._until_handed_over(keeping),
+                *([self._tidy(records)] if shard.number == 0 else []),
                 *self._declaring(keeping, records, lease, shard),
             )
         finally:
@@ -274,6 +277,13 @@ class Runner:
             self.declarations, records, shard, remove=removals.want, clock=clock, tell=tell
         )
         return following, removals.run()
+
+    async def _tidy(self, records: RecordStore) -> None:
+        """Take away, now and then, what processes that died left among the records of all shards."""
+        while True:
+            with suppress(TrimtabError):  # it harms nobody, and its next turn comes
+                await records.collect_garbage()
+            await self._clock.sleep(_TIDY_EVERY)
 
     async def _note_known(self, keeping: _Keeping) -> None:
         await keeping.engine.known()
