@@ -10,7 +10,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.views import STAND_INS
-from trimtab.app.differing import Change, Differing, NotCompared, diff_report, differing, differing_files
+from trimtab.app.differing import (
+    Change,
+    Differing,
+    NotCompared,
+    diff_report,
+    differing,
+    differing_files,
+    warnings_in,
+)
 from trimtab.engine.compare.judging import Lens
 from trimtab.engine.compare.matching import Finding, FindingKind
 from trimtab.engine.live import Live
@@ -93,6 +101,16 @@ def test_what_cannot_be_compared_is_a_problem_and_no_difference() -> None:
     problems = ("web.yaml: no name. Give it one.", "ConfigMap web: no rights")
     assert told == Differing(objects=(), problems=problems)
     assert str(NotCompared.of(problems)) == "diff: web.yaml: no name. Give it one (and 1 more)."
+
+
+def test_warnings_are_told_once_each_and_not_more_than_a_few() -> None:
+    def found(kind: FindingKind, name: str) -> Finding:
+        return Finding(kind=kind, subject=name, reason="odd", remedy="")
+
+    kinds = (FindingKind.INVALID, FindingKind.SOURCE, FindingKind.SOURCE, FindingKind.UNKNOWN_OPTION)
+    assert warnings_in([found(kind, "web") for kind in kinds]) == ("web: odd.",)
+    many = [found(FindingKind.REPEATED, str(number)) for number in range(7)]
+    assert warnings_in(many) == ("0: odd.", "1: odd.", "2: odd.", "3: odd.", "4: odd.", "and 2 more")
 
 
 def test_a_new_secret_is_shown_without_its_values() -> None:

@@ -93,6 +93,11 @@ def test_what_is_no_longer_declared_goes_only_when_asked(person: Person, tmp_pat
     more = SETTINGS.replace("settings", "more")
     folder = shop(tmp_path / "shop", settings=SETTINGS, more=more)
     assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    (folder / "more.yaml").write_text("colour: red\n")
+    left_out = "more.yaml holds no manifest and was left out"
+    assert person.trimtab("plan", "shop").err.splitlines() == [f"warning: its source: {left_out}."]
+    (told,) = person.trimtab("status", "shop", "-o", "json").json["conditions"]
+    assert (told["type"], told["message"]) == ("SourceWarning", left_out)
     (folder / "more.yaml").unlink()
     assert actions(person, "shop") == [("keep", "ConfigMap")]
     assert person.trimtab("sync", "shop").code == 0

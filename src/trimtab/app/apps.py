@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trimtab.app.ahead import Ahead
 from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, until_deleted
-from trimtab.app.differing import Differing, differing
+from trimtab.app.differing import Differing, differing, warnings_in
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, seen_as
@@ -211,6 +211,8 @@ class Work:
     def __init__(self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit) -> None:
         self.engine = engine
         self.name = unit.id
+        #: what the last plan met that is in nobody's way, but should be known
+        self.warnings: tuple[str, ...] = ()
         #: what somebody asked for and did not see through
         self.unfinished = unit.operation
         self._apps = apps
@@ -245,7 +247,8 @@ class Work:
 
     async def plan(self, operation: Operation) -> SyncPlan:
         """What a sync would do now; if it cannot be done, an error that says why."""
-        plan = await self.engine.plan(self.name, operation)
+        seen = await self.engine.preview(self.name, operation)
+        self.warnings, plan = warnings_in(seen.findings), seen.plan
         if plan.refused:
             first, *more = plan.refused
             others = f" (and {len(more)} more)" if more else ""

@@ -16,7 +16,7 @@ from msgspec import Struct
 from trimtab.app.naming import key_report
 from trimtab.engine.compare.ignoring import NOTHING_IGNORED
 from trimtab.engine.compare.judging import Lens, local_differences
-from trimtab.engine.compare.matching import Finding, FindingKind
+from trimtab.engine.compare.matching import MERE_WARNINGS, Finding
 from trimtab.engine.compare.normalising import with_data_for_string_data
 from trimtab.engine.compare.walking import schema_of
 from trimtab.engine.rows import Difference, Row, Verdict
@@ -27,7 +27,7 @@ from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, Manifest, api_version, key_of
 from trimtab.resources.secrets import StandIns
 
-_WARNINGS: Final = frozenset({FindingKind.REPEATED, FindingKind.EXCLUDED, FindingKind.UNKNOWN_KIND})
+_MOST_WARNINGS: Final = 5
 
 
 class NotCompared(UserError):
@@ -95,7 +95,7 @@ def diff_report(found: ObjectDiff) -> dict[str, Any]:
 
 def differing(rows: Iterable[Row], findings: Iterable[Finding], stand_ins: StandIns) -> Differing:
     """What the rows of an app say."""
-    problems = [str(each) for each in findings if each.kind not in _WARNINGS]
+    problems = [str(each) for each in findings if each.kind not in MERE_WARNINGS]
     objects = []
     for row in rows:
         if row.problem:
@@ -105,6 +105,13 @@ def differing(rows: Iterable[Row], findings: Iterable[Finding], stand_ins: Stand
     return Differing(
         objects=tuple(sorted(objects, key=lambda each: each.key)), problems=tuple(dict.fromkeys(problems))
     )
+
+
+def warnings_in(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """What whoever declares an app should know though nothing is in the way; not more than a few."""
+    found = tuple(dict.fromkeys(str(each) for each in findings if each.kind in MERE_WARNINGS))
+    left = len(found) - _MOST_WARNINGS
+    return (*found[:_MOST_WARNINGS], f"and {left} more") if left > 0 else found
 
 
 def _of_row(row: Row, stand_ins: StandIns) -> ObjectDiff:

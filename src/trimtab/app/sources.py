@@ -206,6 +206,7 @@ class SourceManifests:
             manifests=tuple(Found(manifest=each.manifest(), where=each.where) for each in rendered.manifests),
             revision=commit or f"{_FILES}{rendered.digest[:12]}",
             digest=rendered.digest,
+            warnings=rendered.warnings,
         )
         self._last = _Made(request=request, key=rendered.key, generated=generated)
         return generated

@@ -113,6 +113,7 @@ class ConditionType(enum.Enum):
     ORPHANED = "OrphanedResourceWarning"
     DELETING = "PendingDeletionWarning"
     OPTIONS = "UnknownSyncOptionWarning"
+    SOURCE = "SourceWarning"
 
 
 class Condition(Struct, frozen=True, kw_only=True, gc=False):
@@ -324,6 +325,8 @@ class Generated(Struct, frozen=True, kw_only=True):
     revision: str
     #: names the content: equal digests mean equal manifests
     digest: str
+    #: what whoever keeps the source should know
+    warnings: tuple[str, ...] = ()
 
 
 class ManifestGenerator(Protocol):

@@ -115,6 +115,16 @@ def test_sync_options_that_mean_nothing_are_one_condition_that_names_words_and_o
     assert one.message.endswith("; and 4 more objects")
 
 
+def test_what_is_said_of_a_source_is_one_condition_however_much_it_is() -> None:
+    reasons = [f"{number}.yaml was left out" for number in range(7)]
+    said = [
+        Finding(kind=FindingKind.SOURCE, subject="its source", reason=each, remedy="") for each in reasons
+    ]
+    found = status_after(UnitStatus(), (), said, revision="", rendered="", declared="", now=NOW)
+    words = "; ".join(reasons[:5]) + "; and 2 more warnings"
+    assert [(each.type, each.message) for each in found.conditions] == [(ConditionType.SOURCE, words)]
+
+
 def test_a_unit_that_could_not_be_compared_keeps_what_was_known_of_its_objects() -> None:
     known = after(row("a"))
     lost = status_unknown(known, ConditionType.COMPARISON, "no answer", now=LATER)

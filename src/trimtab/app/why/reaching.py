@@ -19,7 +19,7 @@ from trimtab.errors import (
 from trimtab.kube.failures import Forbidden, Refusal, Unauthenticated
 from trimtab.sources.repositories.complaints import CredentialRefused, RepositoryMissing, RevisionMissing
 
-_MERE_WARNINGS: Final = frozenset({FindingKind.REPEATED, FindingKind.EXCLUDED})
+_MERE_WARNINGS: Final = frozenset({FindingKind.SOURCE, FindingKind.REPEATED, FindingKind.EXCLUDED})
 _OF_THE_SOURCE: Final = (CredentialRefused, RepositoryMissing, RevisionMissing, SourceRefused, GitUnreachable)
 
 

@@ -45,8 +45,10 @@ class Role(enum.Enum):
 
 
 class FindingKind(enum.Enum):
-    """What is the matter with an object in Git; the first four are mere warnings."""
+    """What is the matter with an object in Git; see `MERE_WARNINGS`."""
 
+    #: about the source as a whole
+    SOURCE = "SourceWarning"
     REPEATED = "RepeatedResourceWarning"
     EXCLUDED = "ExcludedResourceWarning"
     UNKNOWN_OPTION = "UnknownSyncOptionWarning"
@@ -56,8 +58,20 @@ class FindingKind(enum.Enum):
     TOO_LARGE = "ResourceTooLargeError"
 
 
+#: what keeps nothing from being compared and synced
+MERE_WARNINGS: Final = frozenset(
+    {
+        FindingKind.SOURCE,
+        FindingKind.REPEATED,
+        FindingKind.EXCLUDED,
+        FindingKind.UNKNOWN_OPTION,
+        FindingKind.UNKNOWN_KIND,
+    }
+)
+
+
 class Finding(Struct, frozen=True, kw_only=True):
-    """Something about one object that whoever declares it should know."""
+    """Something about an object, or its source, that whoever declares it should know."""
 
     kind: FindingKind
     subject: str

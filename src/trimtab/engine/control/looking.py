@@ -7,13 +7,14 @@ anything, and a render that came out the same is not read again. A generator tha
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
-from trimtab.engine.compare.matching import Finding, Wanted, desired_from, odd_words
+from trimtab.engine.compare.matching import Finding, FindingKind, Wanted, desired_from, odd_words
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
 from trimtab.engine.operations import Operation
@@ -28,7 +29,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     """What was seen in one look."""
 
     wanted: Wanted
-    #: what is to be said of single objects, and of the unit's own words
+    #: what is to be said of single objects, of the unit's own words, and of its source
     findings: tuple[Finding, ...]
     rows: tuple[Row, ...]
     #: what is wrong with the rules it was compared by
@@ -50,6 +51,7 @@ class _Kept(Struct, frozen=True, kw_only=True):
     revision: str
     rendered: str
     wanted: Wanted
+    warnings: tuple[str, ...]
 
     def is_by(self, unit: SyncUnit, desk: Desk) -> bool:
         """Whether it would be read the same now."""
@@ -63,9 +65,12 @@ class _Kept(Struct, frozen=True, kw_only=True):
         return level is Refresh.LIVE and self.source == unit.source
 
 
-def _about(unit: SyncUnit) -> tuple[Finding, ...]:
-    words = unknown_words(unit.policy.options)
-    return (odd_words(f"unit {unit.id}", words),) if words else ()
+def _about(unit: SyncUnit, warnings: Iterable[str]) -> Iterator[Finding]:
+    """What is to be said of the unit's own words, and of its source."""
+    if words := unknown_words(unit.policy.options):
+        yield odd_words(f"unit {unit.id}", words)
+    for warning in warnings:
+        yield Finding(kind=FindingKind.SOURCE, subject="its source", reason=warning, remedy="")
 
 
 class Looker:
@@ -141,7 +146,7 @@ class Looker:
         desk.attend(row.key for row in compared.rows)
         return Sight(
             wanted=kept.wanted,
-            findings=(*kept.wanted.findings, *_about(unit)),
+            findings=(*kept.wanted.findings, *_about(unit, kept.warnings)),
             rows=compared.rows,
             problems=compared.problems,
             revision=kept.revision,
@@ -159,6 +164,7 @@ class Looker:
             revision=generated.revision,
             rendered=generated.digest,
             wanted=wanted or desired_from(generated.manifests, desk.terms(unit)),
+            warnings=generated.warnings,
         )
         self._last = unit.id, read
         return read

@@ -94,14 +94,18 @@ def _part(row: Row) -> Part:
 
 def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, str]]:
     odd: list[str] = []
+    of_source: list[str] = []
     for finding in findings:
         if finding.kind is FindingKind.UNKNOWN_OPTION:
             odd.append(f"{finding.subject}: {finding.reason}")
+        elif finding.kind is FindingKind.SOURCE:
+            of_source.append(finding.reason)
         else:
             yield _CONDITIONS[finding.kind], str(finding)
     if odd:
-        more = f"; and {len(odd) - _MOST_TOLD} more objects" if len(odd) > _MOST_TOLD else ""
-        yield ConditionType.OPTIONS, f"sync options: {'; '.join(odd[:_MOST_TOLD])}{more}"
+        yield ConditionType.OPTIONS, f"sync options: {_few(odd, 'objects')}"
+    if of_source:
+        yield ConditionType.SOURCE, _few(of_source, "warnings")
     for row in rows:
         if row.claimed_by is not None and row.desired is not None:
             yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"
@@ -110,6 +114,11 @@ def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[Co
         holders = _holders(row.live) if row.live is not None and row.live.deleting else ()
         if holders:
             yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {', '.join(holders)}"
+
+
+def _few(told: Sequence[str], what: str) -> str:
+    more = f"; and {len(told) - _MOST_TOLD} more {what}" if len(told) > _MOST_TOLD else ""
+    return f"{'; '.join(told[:_MOST_TOLD])}{more}"
 
 
 def _holders(live: Live) -> tuple[str, ...]:

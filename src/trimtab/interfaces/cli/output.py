@@ -106,6 +106,12 @@ def _wrapped(text: str, room: int) -> list[str]:
     return wrap(text, room) or [""] if room >= _READABLE else [text]
 
 
+def tell_warnings(warnings: Sequence[str]) -> None:
+    """Say on stderr what is in nobody's way, but should be known."""
+    for each in warnings:
+        click.echo(f"{click.style('warning:', fg='yellow')} {one_line(each)}", err=True)
+
+
 def painted(word: str) -> str:
     """A word that judges in its colour; all others as they are."""
     return click.style(word, fg=_COLOURS[word]) if word in _COLOURS else word

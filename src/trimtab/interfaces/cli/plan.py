@@ -9,7 +9,7 @@ import click
 
 from trimtab.errors import InvalidSpec
 from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, source_asked, unit_asked
-from trimtab.interfaces.cli.output import encoded, output_forms, paper_at
+from trimtab.interfaces.cli.output import encoded, output_forms, paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -98,6 +98,7 @@ async def _planned(
             unit, operation = await unit_asked(apps, each), operation_asked(each)
             async with apps.work_on(unit, renders=True) as work:
                 plans.append(await work.plan(operation))
+                tell_warnings(work.warnings)
             stored.append(stored_plan(unit, await apps.find(unit.id), operation, plans[-1]))
         return plans, await _file(apps, stored) if is_stored else b""
 

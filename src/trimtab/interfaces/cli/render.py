@@ -70,7 +70,9 @@ def render(
 
 async def _rendered(unit: SyncUnit, settings: Settings, path: str) -> list[dict[str, Any]]:
     from trimtab.app import open_manifests
+    from trimtab.interfaces.cli.output import tell_warnings
 
     async with open_manifests(settings, path=path) as manifests:
         generated = await manifests.generate(unit, "")
+    tell_warnings(generated.warnings)
     return [each.manifest for each in generated.manifests]

@@ -98,9 +98,10 @@ class _Syncing:
 
     def _print(self, plan: SyncPlan) -> None:
         from trimtab.engine.sync.showing import plan_table
-        from trimtab.interfaces.cli.output import paper_at
+        from trimtab.interfaces.cli.output import paper_at, tell_warnings
 
         click.echo(plan_table(plan, paper_at(self._invocation)), nl=False)
+        tell_warnings(self._work.warnings)
 
     async def carry_out(self, operation: Operation) -> None:
         """Finish what was left over, show the plan, ask, do it, and wait."""
