@@ -7,9 +7,11 @@ and entering it needs root; what runs inside has none. The Debian itself is kept
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -30,6 +32,7 @@ USER = "newcomer"
 USER_ID = 1000
 HOME = f"/home/{USER}"
 CHECKOUT = f"{HOME}/trimtab"
+PR_SET_PDEATHSIG = 1
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 #: fails with a sentence when the machine is not as bare as the promise says
@@ -115,6 +118,8 @@ def enter(machine: Path, command: Sequence[str], environment: Mapping[str, str])
     os.setgroups([])
     os.setgid(USER_ID)
     os.setuid(USER_ID)
+    # A change of identity makes the kernel forget that we are to die with whoever entered us.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     proxies = {name: environment[name] for name in PROXIES if name in environment}
     plain = {"HOME": HOME, "USER": USER, "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     os.execvpe(command[0], list(command), {**plain, **proxies})  # noqa: S606 - a command of this file
