@@ -96,7 +96,7 @@ async def test_options_go_before_recognition_and_two_tools_are_an_error(desk: De
     assert (await desk.render(helm={})).tool is Tool.HELM
     with pytest.raises(InvalidSpec, match="options for directory and helm"):
         await desk.render(helm={}, directory={})
-    with pytest.raises(InvalidSpec, match="no kustomization"):
+    with pytest.raises(InvalidSpec, match="options for kustomize, and 'app' holds a chart"):
         await desk.render(kustomize={})
 
 
