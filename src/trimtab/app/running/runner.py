@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Final
 
 from msgspec import Struct
@@ -34,9 +35,9 @@ from trimtab.kube import Lease
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.leases import LEASES, Holding, LeaseTaken, Sighting, holding_in, sighted
 from trimtab.settings import Settings
-from trimtab.tasks import Clock, run_together
+from trimtab.tasks import Clock, every, run_together
 
-_TIDY_EVERY: Final = 3600.0  # seconds
+_TIDY_EVERY: Final = timedelta(hours=1)
 
 
 class Home(Struct, frozen=True, kw_only=True):
@@ -280,10 +281,17 @@ class Runner:
 
     async def _tidy(self, records: RecordStore) -> None:
         """Take away, now and then, what processes that died left among the records of all shards."""
-        while True:
-            with suppress(TrimtabError):  # it harms nobody, and its next turn comes
-                await records.collect_garbage()
-            await self._clock.sleep(_TIDY_EVERY)
+
+        def wait_for_the_next_turn(_error: TrimtabError) -> None:
+            """What is left harms nobody."""
+
+        await every(
+            _TIDY_EVERY,
+            records.collect_garbage,
+            clock=self._clock,
+            on_failure=wait_for_the_next_turn,
+            jitter=0,
+        )
 
     async def _note_known(self, keeping: _Keeping) -> None:
         await keeping.engine.known()
