@@ -118,8 +118,6 @@ class Preview(Struct, frozen=True, kw_only=True):
     #: the digest of what it was compared with
     rendered: str
     plan: SyncPlan
-    #: its live objects and all that they own, parents first
-    tree: tuple[Branch, ...]
 
 
 class Engine:
@@ -415,20 +413,17 @@ class Engine:
         """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
         state = self._syncer.begin(operation or self._usual(unit))
-        desk = self._desk(unit)
-        sight, plan = await self._syncer.plan(unit, desk, state)
-        return Preview(
-            rows=sight.rows,
-            findings=sight.findings,
-            rendered=sight.rendered,
-            plan=plan,
-            tree=desk.cache.tree(row.key for row in sight.rows),
-        )
+        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
+        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
 
-    def tree(self, unit_id: str) -> tuple[Branch, ...]:
-        """The live objects of a unit, as it was last looked at, and all that they own, parents first."""
+    def tree(self, unit_id: str, rows: Iterable[Row] | None = None) -> tuple[Branch, ...]:
+        """The live objects of a unit and all that they own, parents first.
+
+        Which objects it has, `rows` of a preview say, or else how it was last looked at.
+        """
         unit = self.unit(unit_id)
-        return self._desk(unit).cache.tree(each.key for each in unit.status.resources)
+        roots = unit.status.resources if rows is None else rows
+        return self._desk(unit).cache.tree(each.key for each in roots)
 
     def _desk(self, unit: SyncUnit) -> Desk:
         """Where to work on the unit's cluster; why that cannot be done is raised."""

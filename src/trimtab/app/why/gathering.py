@@ -98,9 +98,10 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
     try:
         async with apps.work_on(calm) as work:
             preview = await work.engine.preview(unit.id, _operation(facts, unit))
+            tree = work.engine.tree(unit.id, preview.rows)
     except TrimtabError as error:
         return _Look(facts=replace(facts, trouble=error, standing=_stood(unit.status), is_synced=False))
-    return _Look(facts=_compared(facts, unit, preview), tree=preview.tree)
+    return _Look(facts=_compared(facts, unit, preview), tree=tree)
 
 
 def _operation(facts: Facts, unit: SyncUnit) -> Operation:
