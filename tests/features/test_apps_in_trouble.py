@@ -8,7 +8,6 @@ columns, the one without a repository where there is no UTF-8.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from testbed.toll import Toll, is_write
+from tests.committing import git
 from tests.features.calling import Caller, Heard
 from tests.features.test_kills import Scene, named
 from tests.features.test_sync import shop
@@ -130,9 +130,8 @@ TABLES = {
 
 def committed(folder: Path) -> None:
     """Have everything in a folder be a commit."""
-    author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-    for each in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "A shop")):
-        subprocess.run(["git", *author, *each], cwd=folder, check=True)
+    for each in (("init",), ("add", "."), ("commit", "--message", "A shop")):
+        git(folder, *each)
 
 
 @pytest.fixture(scope="module")

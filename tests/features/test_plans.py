@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.committing import git
 from tests.features.conftest import Person
 from tests.features.test_sync import SETTINGS, shop
 
@@ -60,11 +60,10 @@ def test_what_a_pull_request_changes_is_planned_without_a_cluster(person: Person
     origin = shop(tmp_path / "origin", settings=SETTINGS)
 
     def commit(branch: str) -> None:
-        author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
         for arguments in (("checkout", "-B", branch), ("add", "."), ("commit", "-m", branch)):
-            subprocess.run(["git", *author, *arguments], cwd=origin, check=True, capture_output=True)
+            git(origin, *arguments)
 
-    subprocess.run(["git", "init", "-q"], cwd=origin, check=True)
+    git(origin, "init")
     commit("main")
     shop(origin, more=SETTINGS.replace("settings", "more"))
     commit("fix")

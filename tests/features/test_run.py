@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.committing import git
 from tests.features.conftest import Person
 from trimtab.app.shards import Shard
 
@@ -72,12 +73,6 @@ def runner(person: Person, *arguments: str, **environment: str) -> Iterator[Runn
     asked = ("run", "--listen", "127.0.0.1:0", "--webhooks", "127.0.0.1:0", "--log", "json", *arguments)
     with person.begun(*asked, **usual, **environment) as process:
         yield Runner(process)
-
-
-def git(folder: Path, *arguments: str) -> str:
-    author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-    command = ["git", *author, *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit(origin: Path, colour: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.committing import git
 from tests.features.conftest import Person
 
 ROOT = Path(__file__).parents[2]
@@ -231,18 +231,14 @@ def test_a_branch_of_a_repository_is_synced(person: Person, tmp_path: Path) -> N
     origin = tmp_path / "origin"
     shop(origin, settings=SETTINGS)
 
-    def git(*arguments: str) -> None:
-        author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-        subprocess.run(["git", *author, *arguments], cwd=origin, check=True, capture_output=True)
-
-    git("init", "--initial-branch=main")
-    git("add", ".")
-    git("commit", "-m", "A shop")
+    git(origin, "init", "--initial-branch=main")
+    git(origin, "add", ".")
+    git(origin, "commit", "-m", "A shop")
     allowed = {"TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file"}
     asked = (f"file://{origin}", "-n", person.namespace, "--create-namespace", "--revision", "main")
     told = person.trimtab("sync", *asked, **allowed)
     assert told.code == 0, told.err
-    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=origin, text=True).strip()
+    commit = git(origin, "rev-parse", "HEAD")
     assert told.out.splitlines()[-1] == f"origin is Synced and Healthy at {commit}"
 
 

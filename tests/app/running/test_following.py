@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.committing import git
 from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository, keep_records
 from trimtab.app.running.events import (
@@ -47,7 +47,7 @@ class Upstream:
         self.folder = folder
         self.url = f"file://{folder}"
         folder.mkdir()
-        self._git("init", "--quiet", "--initial-branch=main")
+        git(folder, "init", "--initial-branch=main")
 
     def commit(self, files: dict[str, str | None]) -> str:
         """A commit that writes these files, or removes them."""
@@ -55,16 +55,9 @@ class Upstream:
             place = self.folder / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.unlink() if text is None else place.write_text(text)
-        self._git("add", "--all")
-        self._git("commit", "--quiet", "--message", "A change")
-        return self._git("rev-parse", "HEAD")
-
-    def _git(self, *arguments: str) -> str:
-        author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-        told = subprocess.run(
-            ["git", *author, *arguments], cwd=self.folder, check=True, capture_output=True, text=True
-        )
-        return told.stdout.strip()
+        git(self.folder, "add", "--all")
+        git(self.folder, "commit", "--message", "A change")
+        return git(self.folder, "rev-parse", "HEAD")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, stage_in
+from tests.committing import git
 from tests.engine.stage import config_map
 from trimtab.apiserver import MemoryCluster, kubeconfig, serve
 from trimtab.app import Apps, open_manifests
@@ -72,9 +72,8 @@ def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "origin"
     folder.mkdir()
     (folder / "settings.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
-    author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
     for words in (("init", "--initial-branch=main"), ("add", "."), ("commit", "-m", "A shop")):
-        subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True)
+        git(folder, *words)
     return folder
 
 
