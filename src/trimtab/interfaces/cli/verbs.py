@@ -101,7 +101,7 @@ class Verbs(Suggesting):
 
 
 def _overrides(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """The settings given with --set, the last one of a name winning."""
+    """The settings given with --setting, the last one of a name winning."""
     found = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -127,7 +127,12 @@ def _tell_version(context: click.Context, _option: click.Parameter, wanted: bool
     help="Read settings from this file, not from $TRIMTAB_CONFIG or ~/.config/trimtab/config.toml.",
 )
 @click.option(
-    "--set", "overrides", multiple=True, callback=_overrides, metavar="NAME=VALUE", help="Change one setting."
+    "--setting",
+    "overrides",
+    multiple=True,
+    callback=_overrides,
+    metavar="NAME=VALUE",
+    help="Change one setting, such as cluster.page_size=100; `trimtab settings` lists them.",
 )
 @click.option(
     "--version",
