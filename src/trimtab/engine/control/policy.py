@@ -27,6 +27,7 @@ from trimtab.engine.units import (
     UnitStatus,
 )
 from trimtab.errors import Conflict, Missing
+from trimtab.resources.counting import counted
 from trimtab.resources.digests import digest
 
 HEAL_FIRST: Final = timedelta(seconds=2)
@@ -171,11 +172,11 @@ def _heal(
         attempts = 0  # it was well for a while: this is a new affair
     at = ended + heal_wait(attempts)
     if now < at:
-        return Later(at, f"healing was tried {attempts} times, and waits")
+        return Later(at, f"healing was tried {counted(attempts, 'time')}, and waits")
     rows = [row for row in differing if automated.prune or not row.prune]
     resources = () if automated.heal_with_hooks else tuple(_selected(row) for row in rows)
     operation = _operation(unit, automated, resources=resources, heal_attempts=attempts + 1)
-    return Start(operation, f"{len(rows)} objects drifted")
+    return Start(operation, f"{counted(len(rows), 'object')} drifted")
 
 
 def heal_wait(attempts: int) -> timedelta:

@@ -22,6 +22,7 @@ from trimtab.errors import (
 )
 from trimtab.kube.auth.redaction import presentable
 from trimtab.programs.limits import ProgramStopped
+from trimtab.resources.counting import counted
 
 
 class CredentialRefused(NotAllowed):
@@ -164,7 +165,7 @@ def error_of_stop(stop: ProgramStopped, subject: str) -> TrimtabError:
     """The error for a git that wanted more than it may use."""
     match stop.limit:
         case "wall" | "cpu":
-            reason = f"git did not come to an end within {stop.allowed:g} seconds"
+            reason = f"git did not come to an end within {counted(float(stop.allowed), 'second')}"
             return GitUnreachable(subject, reason, "It is tried again; look at the server and the network")
         case "file_size":
             reason = f"one fetch brings more than {_mib(stop.allowed)} MiB"
