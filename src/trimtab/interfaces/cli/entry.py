@@ -64,7 +64,7 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
         case click.exceptions.Exit():
             return exc.exit_code
         case click.exceptions.NoArgsIsHelpError():
-            click.echo(exc.ctx.get_help() if exc.ctx else "", color=color)
+            click.echo(exc.ctx.get_help(), color=color)
             return 0
         case click.UsageError():
             _say(_wrong_words(exc), color)
