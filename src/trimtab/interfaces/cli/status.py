@@ -57,10 +57,10 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, namespace: 
       trimtab status shop
       trimtab status shop -o json
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if app is None:
-        known = asyncio.run(_all(invocation, reach))
+        known = run_main(_all(invocation, reach))
         units = tuple(unit for unit in known if namespace in {"", unit.destination.namespace})
         if not units and output in {"table", "wide"}:
             click.echo(no_apps(namespace, known), err=True)
@@ -68,7 +68,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, namespace: 
     elif namespace:
         raise click.UsageError("An app is named without -n: its name is known in the whole cluster.")
     else:
-        unit = asyncio.run(_one(invocation, reach, app))
+        unit = run_main(_one(invocation, reach, app))
         show(invocation, app_listing(unit, paper_at(invocation)), output)
 
 
