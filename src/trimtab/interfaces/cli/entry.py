@@ -91,12 +91,9 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
 
 
 def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is the third answer
-    click.echo(f"{click.style('Error:', fg='red')} {_harmless(sentence)}", err=True, color=color)
+    from trimtab.resources.tables import harmless  # errors repeat what servers and programs said
 
-
-def _harmless(sentence: str) -> str:
-    """The sentence without what would command a terminal: errors repeat what servers and programs said."""
-    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in sentence)
+    click.echo(f"{click.style('Error:', fg='red')} {harmless(sentence)}", err=True, color=color)
 
 
 def _wrong_words(exc: click.UsageError) -> str:
