@@ -232,6 +232,8 @@ class _Run:
             )
             decided = progress(plan, state, facts, self.clock.now())
             state = decided.state
+            if len(plan.steps) >= _LARGE:
+                await asyncio.sleep(0)  # that took a while
             match decided.move:
                 case Next() as move:
                     state = await self._act(plan, state, move, performer, kinds)
