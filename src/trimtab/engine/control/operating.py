@@ -34,6 +34,7 @@ from trimtab.engine.operations import (
     OperationPhase,
     OperationState,
     StepStatus,
+    by_our_clock,
     is_begun,
     never_begun,
 )
@@ -177,6 +178,7 @@ class Operator:
             # Until something is done a process that dies leaves nothing to be known: all of this is stored
             # with the first record that has to be.
             self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))
+        state = by_our_clock(state, self._clock.now())
         if operation.deletions_approved_at is not None:
             # Somebody may have agreed while nobody was at work on it.
             voyage.control.approve_deletions(operation.deletions_approved_at)
