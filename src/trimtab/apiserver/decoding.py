@@ -364,14 +364,19 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
         return None
+    if media not in (JSON, YAML, PROTOBUF):
+        raise unsupported_media(JSON, YAML, PROTOBUF)
     try:
         value = value_of(Body(body, media))
     except BadJson as exc:
-        raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
+        raise bad_request(f"{'' if media == PROTOBUF else NO_KIND}{exc}") from exc
+    if value is None:
+        return None
     if not isinstance(value, dict):
-        raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+        told = f"json: cannot unmarshal {json_word(value)} into Go value of type {HEAD}"
+        raise bad_request(f"{NO_KIND}{told}")
     if told := bad_head(value):
-        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+        raise bad_request(f"{NO_KIND}{told}")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
         raise bad_request(no_such_kind(kind, version))
