@@ -14,10 +14,10 @@ from trimtab.engine.sync.hooks import (
     Role,
     delete_policies,
     hook_name,
+    hook_phases,
     hook_types,
     phase_from,
     role_of,
-    sync_phases,
 )
 
 NATIVE, HELM, OURS = "argocd.argoproj.io/hook", "helm.sh/hook", "trimtab.dev/hook"
@@ -57,7 +57,7 @@ def test_hook_annotations_are_read_in_all_their_spellings(
 
 
 def test_only_types_of_a_sync_are_phases_of_it() -> None:
-    assert sync_phases({NATIVE: "Skip,PreDelete,SyncFail,PreSync"}) == (
+    assert hook_phases({NATIVE: "Skip,PreDelete,SyncFail,PreSync"}) == (
         SyncPhase.SYNC_FAIL,
         SyncPhase.PRE_SYNC,
     )
