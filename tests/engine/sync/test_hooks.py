@@ -63,6 +63,12 @@ def test_only_types_of_a_sync_are_phases_of_it() -> None:
     )
 
 
+def test_a_deletion_has_phases_of_its_own_by_helms_words_too() -> None:
+    both = (SyncPhase.PRE_DELETE, SyncPhase.POST_DELETE)
+    assert hook_phases({NATIVE: "PreDelete,PostSync,PostDelete"}, deletes=True) == both
+    assert hook_phases({"helm.sh/hook": "pre-delete,post-delete,pre-install"}, deletes=True) == both
+
+
 @pytest.mark.fact("S52")
 @pytest.mark.parametrize(
     ("annotations", "policies"),

@@ -62,8 +62,8 @@ from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, Refuse, Run
 TERMINATED = "Terminated"
 #: what is said of a deletion before the causes why it failed, by the phase in which it did
 _FAILED_HOOKS = {
-    SyncPhase.PRE_DELETE: "nothing was deleted, because a PreDelete hook failed: ",
-    SyncPhase.POST_DELETE: "all else is deleted, but a PostDelete hook failed: ",
+    SyncPhase.PRE_DELETE: "a PreDelete hook failed, so its objects stay: ",
+    SyncPhase.POST_DELETE: "a PostDelete hook failed, though all else is deleted: ",
 }
 _S = TypeVar("_S", bound=Step)
 
