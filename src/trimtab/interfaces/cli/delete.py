@@ -41,12 +41,11 @@ def delete(
       trimtab delete shop --skip-hooks
       trimtab delete shop --abandon
     """
-    import asyncio
-
     from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
+    from trimtab.tasks.loops import run_main
 
     operation = WITHOUT_HOOKS if skip_hooks else DELETION
-    asyncio.run(_deleted(invocation, reach, app, word, None if abandon else operation))
+    run_main(_deleted(invocation, reach, app, word, None if abandon else operation))
 
 
 async def _deleted(

@@ -122,13 +122,13 @@ def install(
     if not (applies or removes):
         click.echo(_printed(wanted, output), nl=False)
         return
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     access = access_of(invocation, reach, settings)
     if removes:
-        asyncio.run(_removed(access, settings, wanted.namespace, word))
+        run_main(_removed(access, settings, wanted.namespace, word))
     else:
-        asyncio.run(_applied(access, settings, wanted, word))
+        run_main(_applied(access, settings, wanted, word))
 
 
 class _Word(NamedTuple):
