@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.committing import git
+from tests.sources.githost import basic_header, git_host
 from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository, keep_records
 from trimtab.app.running.events import (
@@ -24,7 +25,7 @@ from trimtab.app.running.events import (
     UnitsUnread,
     UnitWithdrawn,
 )
-from trimtab.app.running.following import Commits, FollowedManifests
+from trimtab.app.running.following import Commits, FollowedManifests, keep_credentials
 from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
 from trimtab.engine import MemoryStore
@@ -209,6 +210,58 @@ async def test_unit_files_in_a_repository_are_followed_and_a_bad_commit_changes_
         assert declarations.problem == ""
         for loop in loops:
             loop.cancel()
+
+
+async def test_a_password_that_is_replaced_in_its_file_is_shown_from_then_on_for_units_and_their_files(
+    tmp_path: Path, origin: Upstream
+) -> None:
+    file, heard, clock = tmp_path / "credentials.toml", Hearing(), SystemClock()
+    origin.commit({"units/web.yaml": UNIT, "web/a.yaml": "1"})
+
+    async with git_host(tmp_path) as host, plain_group() as group:
+
+        def agree(password: str) -> None:
+            host.welcome = {basic_header("ci", password)}
+            file.write_text(f'[[credential]]\nurl = "{host.url}"\nusername = "ci"\npassword = "{password}"\n')
+            file.chmod(0o600)
+
+        agree("one")
+        (tmp_path / "origin.git").symlink_to(origin.folder / ".git")
+        url = f"{host.url}/origin.git"
+        settings = RepositoriesSettings(
+            folder=str(tmp_path / "mirrors"),
+            allow_schemes=("http",),
+            allow_hosts=("127.0.0.1",),
+            poll_every=OFTEN,
+            credentials_file=str(file),
+            lfs=False,
+        )
+        wishes = Wishes(settings)
+        declarations = Declarations(Origin(url=url, path="units"), clock=clock, tell=heard.tell)
+        rendering = RenderingSettings(
+            cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1
+        )
+        async with (
+            Repositories(settings, path=PATH) as repos,
+            Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
+        ):
+            commits = Commits(repos, renderer, wishes, clock=clock, look=lambda _: None, tell=heard.tell)
+            loops = (
+                follow_repository(declarations, repos, wishes),
+                keep_credentials(repos, wishes, every=OFTEN, clock=clock),
+                commits.run(),
+            )
+            tasks = [group.create_task(loop) for loop in loops]
+            source = {"repoURL": url, "targetRevision": "main", "spec": {"path": "web"}}
+            commits.hear(Stored(SyncUnit(id="web", source=source, destination=Destination(cluster="here"))))
+            await heard.until(lambda: heard.of(CommitFound) and heard.of(UnitsRead))
+            file.write_text("half of a fi")
+            agree("two")
+            last = origin.commit({"units/api.yaml": UNIT, "web/a.yaml": "2"})
+            await heard.until(lambda: heard.of(CommitFound)[-1].revision == last)
+            await heard.until(lambda: heard.of(UnitsRead)[-1].revision == last)
+            for task in tasks:
+                task.cancel()
 
 
 async def test_unit_files_in_a_folder_are_followed_and_a_lost_folder_changes_nothing(tmp_path: Path) -> None:

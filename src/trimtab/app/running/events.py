@@ -152,6 +152,17 @@ class UnitRemovalHeld(Struct, frozen=True, kw_only=True, tag_field="event", tag=
         return f"its file is gone, and its objects are not yet: {self.reason}"
 
 
+class UnitStays(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitStays"):
+    """A unit's file is gone, and for this reason it is kept all the same."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"its file is gone, and it is kept all the same: {self.reason}"
+
+
 class UnitRemoved(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoved"):
     """A unit's file is gone, and so are its objects."""
 
@@ -230,6 +241,7 @@ RunnerEvent: TypeAlias = (
     | UnitWithdrawn
     | UnitRemoving
     | UnitRemovalHeld
+    | UnitStays
     | UnitRemoved
     | SourceTrouble
     | CommitFound
@@ -245,6 +257,7 @@ _WORRYING = (
     UnitsUnread,
     UnitFileRefused,
     UnitRemovalHeld,
+    UnitStays,
     SourceTrouble,
     WebhookTurnedAway,
 )

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +26,7 @@ from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities
+from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Standing, Wanted
 from trimtab.tasks import Clock
 
@@ -131,10 +135,11 @@ class Commits:
                 self.forget(unit.id)  # new versions of charts are found by the usual look at units
                 return
             wanted = self._wishes.of(source.repo_url, source.target_revision)
-            if self._followed.get(unit.id) != wanted:
+            place = replace(wanted, credentials=())  # who may open it is kept up by `keep_credentials`
+            if self._followed.get(unit.id) != place:
                 self.forget(unit.id)
                 self._repositories.follow(unit.id, wanted, tell=self._hear_standing)
-                self._followed[unit.id] = wanted
+                self._followed[unit.id] = place
         except TrimtabError:
             return  # whoever looks at the unit is told the same
 
@@ -146,6 +151,24 @@ class Commits:
             self._tell(told)
         if standing.revision is not None and standing.revision != known.revision:
             self._moved.put_nowait(_Moved(consumer, known.revision, standing.revision))
+
+
+async def keep_credentials(
+    repositories: Repositories, wishes: Wishes, *, every: timedelta, clock: Clock
+) -> None:
+    """Have servers be shown what the file of credentials holds now, for all who follow, for ever."""
+    seen: tuple[Belonging, ...] | None = None
+    while True:
+        with suppress(TrimtabError):  # what was read last is shown; whoever is looked at says what is wrong
+            known = wishes.credentials()
+            if known != seen:
+                repositories.renew(partial(_with_credentials, known))
+                seen = known
+        await clock.sleep(every.total_seconds())
+
+
+def _with_credentials(known: tuple[Belonging, ...], wanted: Wanted) -> Wanted:
+    return replace(wanted, credentials=known)
 
 
 class FollowedManifests(SourceManifests):
