@@ -196,6 +196,18 @@ class CommitFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="Com
         return f"{self.repository} is at {self.revision}, which concerns {self.units} units"
 
 
+class ChartFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="ChartFound"):
+    """A chart has a new version in the range that units want."""
+
+    at: datetime
+    chart: str
+    version: str
+    units: int
+
+    def __str__(self) -> str:
+        return f"chart {self.chart} is at {self.version}, which concerns {self.units} units"
+
+
 class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookHeard"):
     """A Git host said that something has changed."""
 
@@ -245,6 +257,7 @@ RunnerEvent: TypeAlias = (
     | UnitRemoved
     | SourceTrouble
     | CommitFound
+    | ChartFound
     | WebhookHeard
     | WebhookTurnedAway
     | Stopping

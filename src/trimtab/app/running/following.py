@@ -17,10 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
+from trimtab.app.running.versions import Versions
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
+from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
@@ -57,12 +59,14 @@ class Commits:
         repositories: Repositories,
         renderer: Renderer,
         wishes: Wishes,
+        versions: Versions,
         *,
         clock: Clock,
         look: Look,
         tell: Callable[[AnyEvent], None],
     ) -> None:
         self._repositories, self._renderer, self._wishes = repositories, renderer, wishes
+        self._versions = versions
         self._clock, self._look, self._tell = clock, look, tell
         self.readers = Readers()
         self._followed: dict[str, Wanted] = {}
@@ -81,14 +85,18 @@ class Commits:
 
     def forget(self, unit_id: str) -> None:
         """Follow nothing for a unit any more."""
+        self._unfollow(unit_id)
+        self._versions.forget(unit_id)
+        self.readers.forget(unit_id)
+
+    def _unfollow(self, unit_id: str) -> None:
         if self._followed.pop(unit_id, None) is not None:
             self._repositories.unfollow(unit_id)
         self._stands.pop(unit_id, None)
-        self.readers.forget(unit_id)
 
     def problem(self, unit_id: str) -> str:
-        """What is wrong with news of a unit's repository; empty if nothing is."""
-        return self._repositories.standing(unit_id).message
+        """What is wrong with news of a unit's repository or chart; empty if nothing is."""
+        return self._repositories.standing(unit_id).message or self._versions.problem(unit_id)
 
     def hint(self, change: Change) -> int:
         """Look soon at what has changed, as somebody says; the answer is how many that concerns."""
@@ -131,8 +139,12 @@ class Commits:
     def _follow(self, unit: SyncUnit) -> None:
         try:
             source = source_of(unit)
-            if not source.repo_url or source.spec.chart:
-                self.forget(unit.id)  # new versions of charts are found by the usual look at units
+            if source.repo_url and source.spec.chart:
+                self._unfollow(unit.id)
+                self._versions.follow(unit.id, source)
+                return
+            if not source.repo_url:
+                self.forget(unit.id)
                 return
             wanted = self._wishes.of(source.repo_url, source.target_revision)
             place = replace(wanted, credentials=())  # who may open it is kept up by `keep_credentials`
@@ -196,6 +208,8 @@ class FollowedManifests(SourceManifests):
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
+        #: the chart that each unit was last given, and for which wish
+        self._given: dict[str, tuple[WantedChart, ChartRevision]] = {}
 
     async def _fetched(self, unit_id: str, source: AppSource, revision: str) -> Revision:
         wanted = self._wishes.of(source.repo_url, source.target_revision)
@@ -211,6 +225,18 @@ class FollowedManifests(SourceManifests):
                 raise
             return known
         self._doubtful.discard(unit_id)
+        return found
+
+    async def _chart(self, unit_id: str, wanted: WantedChart) -> ChartRevision:
+        place = replace(wanted, credentials=())
+        try:
+            found = await super()._chart(unit_id, wanted)
+        except Unavailable:
+            last_place, last = self._given.get(unit_id, (None, None))
+            if last is None or last_place != place:
+                raise
+            return last
+        self._given[unit_id] = place, found
         return found
 
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:

@@ -26,6 +26,7 @@ from trimtab.app.running.following import Commits, FollowedManifests, TimedManif
 from trimtab.app.running.runner import Home, Runner
 from trimtab.app.running.serving import questions, secret_files, served, webhooks
 from trimtab.app.running.showing import status_json, unready
+from trimtab.app.running.versions import Versions
 from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
@@ -170,7 +171,10 @@ async def _loops(
     ):
         renderer.use_key(installation.rendering_key)
         wishes = Wishes(settings.repositories)
-        commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
+        versions = Versions(
+            charts.fetch, wishes, settings.repositories, clock=clock, look=view.look, tell=tell
+        )
+        commits = Commits(repositories, renderer, wishes, versions, clock=clock, look=view.look, tell=tell)
         followed = FollowedManifests(
             renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
         )
@@ -189,7 +193,7 @@ async def _loops(
         )
         every = settings.runner.look_every
         renewing = keep_credentials(repositories, wishes, every=every, clock=clock)
-        loops = [view.runner.run(), commits.run(), renewing]
+        loops = [view.runner.run(), commits.run(), versions.run(), renewing]
         if declarations is not None:
             loops.append(_followed(process, declarations, repositories, wishes))
         yield loops
