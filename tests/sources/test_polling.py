@@ -388,9 +388,12 @@ async def test_what_was_in_force_before_a_restart_stays_though_the_host_is_gone(
             revision = await repositories.fetch(wish)
         host.lie = broken
         async with opened(clock=clock, chance=never) as repositories:
-            repositories.follow("web", wish, tell=audience.tell, in_force=revision)
+            before = repositories.recall(wish, revision.commit)
+            assert before == structs.replace(revision, ref="")
+            assert repositories.recall(wish, "1" * 40) is None
+            repositories.follow("web", wish, tell=audience.tell, in_force=before)
             standing = await audience.until_wrong()
-            assert standing.revision == revision
+            assert standing.revision == before
             assert standing.message.endswith(f"Revision {revision.commit[:8]} stays in force.")
             gone = structs.replace(revision, commit="1" * 40)
             repositories.follow("api", wish, tell=audience.tell, in_force=gone)

@@ -160,9 +160,15 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         commits.hear(Gone("api"))
         assert commits.hint(change_of(origin)) == 2
 
-        # While the remote is away the last good revision stays in force; an explicit one is still there.
+        # While the remote is away the last good revision stays in force, also for one who names it: he heals.
         origin.folder.rename(tmp_path / "away")
+        await heard.until(lambda: heard.of(SourceTrouble))
         assert (await manifests.generate(units[0], "")).revision == second
+        healed = await manifests.generate(units[0], second)
+        assert (healed.revision, len(healed.manifests)) == (second, 1)
+        assert healed.warnings[0].endswith(f"Revision {second[:8]} stays in force.")
+        with pytest.raises(TrimtabError):
+            await manifests.generate(units[0], "1" * 40)
         running.cancel()
 
 
@@ -191,7 +197,7 @@ class Told(Renderer):
         return ("k",) * len(requests)
 
 
-async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_away_and_no_longer_than_that(
+async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_away_or_refuses_us(
     tmp_path: Path,
 ) -> None:
     settings = RepositoriesSettings(folder=str(tmp_path))
@@ -210,8 +216,8 @@ async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_awa
         with pytest.raises(Unavailable):
             await manifests.generate(wanting("^2"), "")
         charts.away = SourceRefused("charts.example", "the password is wrong")
-        with pytest.raises(SourceRefused):
-            await manifests.generate(wanting("^1"), "")
+        kept = await manifests.generate(wanting("^1"), "")
+        assert kept.warnings == ("charts.example: the password is wrong. Version 1.2.0 stays in force.",)
 
 
 async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, origin: Upstream) -> None:

@@ -7,11 +7,12 @@ that changed are looked at again. Webhooks make a look at a repository come soon
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
 from trimtab.app.running.versions import Versions
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
-from trimtab.errors import TrimtabError, Unavailable
+from trimtab.errors import TrimtabError
 from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
@@ -34,6 +35,8 @@ from trimtab.tasks import Clock
 
 #: has a unit looked at soon, if it is kept here
 Look: TypeAlias = Callable[[str], None]
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Timed(Protocol):
@@ -150,7 +153,9 @@ class Commits:
             place = replace(wanted, credentials=())  # who may open it is kept up by `keep_credentials`
             if self._followed.get(unit.id) != place:
                 self.forget(unit.id)
-                self._repositories.follow(unit.id, wanted, tell=self._hear_standing)
+                last = unit.status.revision
+                before = self._repositories.recall(wanted, last) if _COMMIT.fullmatch(last) else None
+                self._repositories.follow(unit.id, wanted, tell=self._hear_standing, in_force=before)
                 self._followed[unit.id] = place
         except TrimtabError:
             return  # whoever looks at the unit is told the same
@@ -208,33 +213,47 @@ class FollowedManifests(SourceManifests):
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
+        #: why units are given the last good revision, while they are
+        self._stale: dict[str, str] = {}
         #: the chart that each unit was last given, and for which wish
         self._given: dict[str, tuple[WantedChart, ChartRevision]] = {}
 
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests of a unit's source; with a warning if they are of the last good revision."""
+        self._stale.pop(unit.id, None)
+        found = await super().generate(unit, revision, no_cache=no_cache)
+        reason = self._stale.pop(unit.id, "")
+        return replace(found, warnings=(*found.warnings, reason)) if reason else found
+
     async def _fetched(self, unit_id: str, source: AppSource, revision: str) -> Revision:
-        wanted = self._wishes.of(source.repo_url, source.target_revision)
+        wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
         known = self._repositories.standing(unit_id).revision
-        if revision:
-            if known is None or known.commit != revision:
-                self._doubtful.add(unit_id)
-            return await self._repositories.fetch(replace(wanted, target=revision))
+        if known is not None and known.url != wanted.url:
+            known = None
+        is_known = known is not None and revision in {"", known.commit}
+        if revision and not is_known:
+            self._doubtful.add(unit_id)
+        is_doubtful = not revision and unit_id in self._doubtful
         try:
-            found = await self._repositories.fetch(wanted, fresh=unit_id in self._doubtful)
-        except Unavailable:
-            if known is None or unit_id in self._doubtful or known.url != wanted.url:
+            found = await self._repositories.fetch(wanted, fresh=is_doubtful)
+        except TrimtabError as error:
+            if known is None or not is_known or is_doubtful:
                 raise
+            self._stale[unit_id] = f"{error} Revision {known.commit[:8]} stays in force."
             return known
-        self._doubtful.discard(unit_id)
+        if not revision:
+            self._doubtful.discard(unit_id)
         return found
 
     async def _chart(self, unit_id: str, wanted: WantedChart) -> ChartRevision:
         place = replace(wanted, credentials=())
         try:
             found = await super()._chart(unit_id, wanted)
-        except Unavailable:
+        except TrimtabError as error:
             last_place, last = self._given.get(unit_id, (None, None))
             if last is None or last_place != place:
                 raise
+            self._stale[unit_id] = f"{error} Version {last.version} stays in force."
             return last
         self._given[unit_id] = place, found
         return found

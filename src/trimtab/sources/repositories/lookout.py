@@ -232,6 +232,14 @@ class Repositories:
         self._interests.add(repository.address.place, interest)
         self._workers.offer(repository.host, repository.identity)
 
+    def recall(self, wanted: Wanted, commit: str) -> Revision | None:
+        """A revision as an earlier process left it in the mirror, to be handed to `follow`; asks nobody."""
+        repository, _access = self._entered(wanted)
+        found = Revision(
+            url=wanted.url, commit=commit, ref="", mirror=str(repository.mirror.path), lfs=wanted.lfs
+        )
+        return self._still_here(repository, found)
+
     def renew(self, change: Callable[[Wanted], Wanted]) -> None:
         """Follow for everybody what this makes of his wish, such as the same with other credentials.
 
