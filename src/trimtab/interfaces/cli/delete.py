@@ -36,9 +36,9 @@ def delete(invocation: Invocation, /, reach: Reach, word: Word, app: str, *, aba
       trimtab delete shop --yes --confirm-deletions
       trimtab delete shop --abandon
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    asyncio.run(_deleted(invocation, reach, app, word, abandon=abandon))
+    run_main(_deleted(invocation, reach, app, word, abandon=abandon))
 
 
 async def _deleted(invocation: Invocation, reach: Reach, app: str, word: Word, *, abandon: bool) -> None:

@@ -116,10 +116,10 @@ def install(
     if not applies:
         click.echo(_printed(wanted, output), nl=False)
         return
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     asks = not yes and sys.stdin.isatty()
-    asyncio.run(_applied(access_of(invocation, reach, settings), settings, wanted, asks=asks))
+    run_main(_applied(access_of(invocation, reach, settings), settings, wanted, asks=asks))
 
 
 def _wanted(

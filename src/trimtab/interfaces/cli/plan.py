@@ -58,17 +58,17 @@ def plan(
       trimtab plan shop --prune --out shop.plan && trimtab apply shop.plan
       trimtab plan https://git.example/team/shop.git --path live --base main --head fix-1 -o markdown
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if head and not base:
         raise click.UsageError("--head needs --base.")
     if base and out is not None:
         raise click.UsageError("--out stores what can be applied: it goes without --base.")
     if base:
-        plans = asyncio.run(_proposed(invocation, reach, asked, Between(base, head)))
+        plans = run_main(_proposed(invocation, reach, asked, Between(base, head)))
         click.echo(_shown(plans, output, paper_at(invocation)))
         return
-    plans, content = asyncio.run(_planned(invocation, reach, asked, is_stored=out is not None))
+    plans, content = run_main(_planned(invocation, reach, asked, is_stored=out is not None))
     if out is not None:
         _write(out, content)
     click.echo(_shown(plans, output, paper_at(invocation)))

@@ -56,15 +56,15 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str
       trimtab status shop
       trimtab status shop -o json
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if app is None:
-        units = asyncio.run(_all(invocation, reach))
+        units = run_main(_all(invocation, reach))
         if not units and output in {"table", "wide"}:
             click.echo("No apps yet. Make one with: trimtab sync SOURCE", err=True)
         show(invocation, apps_listing(units, output), output)
     else:
-        unit = asyncio.run(_one(invocation, reach, app))
+        unit = run_main(_one(invocation, reach, app))
         show(invocation, app_listing(unit, paper_at(invocation)), output)
 
 
