@@ -16,7 +16,7 @@ from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
-from trimtab.sources.charts.wishes import WantedChart
+from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.credentials import Belonging
@@ -233,10 +233,14 @@ class SourceManifests:
             if source.spec.path:
                 raise InvalidSpec(f"app {unit_id}", "a chart has no path", "Name a chart or a path")
             wanted = self._wishes.chart(source, revision or source.target_revision)
-            chart = await (await self._charts()).fetch(wanted)
+            chart = await self._chart(unit_id, wanted)
             return ChartOrigin(revision=chart), chart.version
         found = await self._fetched(unit_id, source, revision)
         return RevisionOrigin(revision=found), found.commit
+
+    async def _chart(self, _unit_id: str, wanted: WantedChart) -> ChartRevision:
+        """The version of a chart that is wanted."""
+        return await (await self._charts()).fetch(wanted)
 
     async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""

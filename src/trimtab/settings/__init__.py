@@ -225,7 +225,7 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...] = ()
     #: only these namespaces are read and written, and nothing cluster-wide; none means all
     namespaces: tuple[str, ...] = ()
-    #: look for edited unit files this often
+    #: look for edited unit files, and for an edited file of credentials, this often
     look_every: timedelta = timedelta(seconds=2)
     #: units looked at at once
     looks_at_once: Count = 20
