@@ -185,8 +185,9 @@ class SourceManifests:
         try:
             made = await self._kept(request) or await self._made(request, commit)
         except Damaged:
-            if not isinstance(tree, RevisionOrigin) or not await self._mended(source, tree.revision):
+            if not isinstance(tree, RevisionOrigin):
                 raise
+            await self._mend(source, tree.revision)
             made = await self._made(request, commit)
         if revision.startswith(_FILES) and revision != made.revision:
             reason = f"its folder no longer holds what was agreed to, {revision}"
@@ -240,10 +241,10 @@ class SourceManifests:
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
         return await (await self._reach()).fetch(wanted)
 
-    async def _mended(self, source: AppSource, revision: Revision) -> bool:
-        """Have a mirror made anew that lacks something of a revision; whether that was so."""
+    async def _mend(self, source: AppSource, revision: Revision) -> None:
+        """Have a mirror made anew that lacks something of a revision, unless somebody was faster."""
         wanted = self._wishes.of(source.repo_url, revision.commit)
-        return await (await self._reach()).mend(wanted, revision)
+        await (await self._reach()).mend(wanted, revision)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""
