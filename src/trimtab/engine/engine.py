@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 from msgspec import Struct
 
 from trimtab.engine.cache.trees import Branch
-from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.jq import WORKERS, JqPaths
 from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
@@ -53,7 +53,7 @@ from trimtab.engine.events import (
 )
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.operations import Operation, OperationState
+from trimtab.engine.operations import Operation, OperationState, taken_up
 from trimtab.engine.readings import UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause, without_progress
@@ -87,7 +87,6 @@ from trimtab.settings import CacheSettings, EngineSettings
 from trimtab.tasks import (
     Clock,
     KeyedWorkers,
-    PoolPolicy,
     Rate,
     SystemClock,
     WorkerProcesses,
@@ -240,7 +239,7 @@ class Engine:
     async def _work(self, looks: KeyedWorkers[str], operations: KeyedWorkers[str]) -> None:
         # Clusters are left last: operations that end wait for the answers to their writes.
         async with (
-            WorkerProcesses(PoolPolicy(size=1)) as workers,
+            WorkerProcesses(WORKERS) as workers,
             plain_group() as rooms,
             plain_group() as group,
         ):
@@ -412,7 +411,8 @@ class Engine:
     async def preview(self, unit_id: str, operation: Operation | None = None) -> Preview:
         """How the unit compares now, difference by difference, and what a sync would do about it."""
         unit = self.unit(unit_id)
-        state = self._syncer.begin(operation or self._usual(unit))
+        asked = taken_up(operation or self._usual(unit), unit.status.operation_state)
+        state = self._syncer.begin(asked)
         sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
         return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
 
@@ -569,7 +569,7 @@ class Engine:
     # -- operations --------------------------------------------------------------------------------------
 
     async def _start(self, unit: SyncUnit, operation: Operation, reason: str) -> None:
-        await self._ledger.ask(unit.id, operation)
+        await self._ledger.ask(unit.id, taken_up(operation, unit.status.operation_state))
         self._publish(
             OperationStarted(
                 at=self._clock.now(),

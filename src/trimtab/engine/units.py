@@ -145,6 +145,8 @@ class Attempt(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     revision: str
     rendered: str
     source: str
+    #: whether it has hooks for its deletion; None if that is not known
+    delete_hooks: bool | None = None
 
 
 class Deployed(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

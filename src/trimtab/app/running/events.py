@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.events import Event, Severity, severity_of
+from trimtab.resources.counting import counted
 from trimtab.resources.tables import one_line
 
 
@@ -85,7 +86,7 @@ class UnitsRead(Struct, frozen=True, kw_only=True, tag_field="event", tag="Units
     units: int
 
     def __str__(self) -> str:
-        return f"{self.units} units are declared in {self.origin} at {self.revision}"
+        return f"{counted(self.units, 'unit is', 'units are')} declared in {self.origin} at {self.revision}"
 
 
 class UnitsUnread(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitsUnread"):
@@ -217,7 +218,7 @@ class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="We
     units: int
 
     def __str__(self) -> str:
-        return f"{self.provider} tells of a {self.kind}, which concerns {self.units} followers"
+        return f"{self.provider} tells of a {self.kind}, which concerns {counted(self.units, 'follower')}"
 
 
 class WebhookTurnedAway(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookTurnedAway"):
