@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.apiserver import acts, admission, definitions, scales
+from trimtab.apiserver.behaviours.timing import simulation_warnings
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
@@ -205,7 +206,8 @@ class Api:
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        return self._add(new, address, options, (*warnings, *creation_warnings(new, served.schema)))
+        more = (*creation_warnings(new, served.schema), *simulation_warnings(new))
+        return self._add(new, address, options, (*warnings, *more))
 
     def _admitted(
         self, new: Json, served: Served, name: str, live: Json | None = None, *, through_status: bool = False
@@ -304,6 +306,9 @@ class Api:
         if causes := update_causes(new, live, served, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, live, served.schema, subresource=address.subresource)
+        asked = simulation_warnings(new)
+        if asked != simulation_warnings(live):
+            more = (*more, *asked)
         return self.replace(new, live, address, options, (*warnings, *more))
 
     def replace(

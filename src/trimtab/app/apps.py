@@ -36,6 +36,7 @@ from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, 
 from trimtab.kube import Cluster, Lease
 from trimtab.kube.cluster import Deletion
 from trimtab.kube.leases import LEASES
+from trimtab.resources.counting import counted
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.tasks import SystemClock, plain_group
@@ -304,7 +305,7 @@ class Work:
     def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
         if plan.held and not consent:
             reasons = "; ".join(dict.fromkeys(step.hold for step in plan.held))
-            count = "1 deletion needs" if len(plan.held) == 1 else f"{len(plan.held)} deletions need"
+            count = counted(len(plan.held), "deletion needs", "deletions need")
             remedy = "If that is meant, add --confirm-deletions"
             raise Conflict(f"app {self.name}", f"{count} consent: {reasons}", remedy)
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 from msgspec import Struct
 
 from trimtab.engine.cache.trees import Branch
-from trimtab.engine.compare.jq import JqPaths
+from trimtab.engine.compare.jq import WORKERS, JqPaths
 from trimtab.engine.compare.matching import Finding
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
@@ -88,7 +88,6 @@ from trimtab.settings import CacheSettings, EngineSettings
 from trimtab.tasks import (
     Clock,
     KeyedWorkers,
-    PoolPolicy,
     Rate,
     SystemClock,
     WorkerProcesses,
@@ -245,7 +244,7 @@ class Engine:
     async def _work(self, looks: KeyedWorkers[str], operations: KeyedWorkers[str]) -> None:
         # Clusters are left last: operations that end wait for the answers to their writes.
         async with (
-            WorkerProcesses(PoolPolicy(size=1)) as workers,
+            WorkerProcesses(WORKERS) as workers,
             plain_group() as rooms,
             plain_group() as group,
         ):

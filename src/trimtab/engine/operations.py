@@ -305,3 +305,26 @@ def never_begun(state: OperationState, now: datetime) -> OperationState:
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:
     """The state of an operation that has just been accepted."""
     return OperationState(operation=operation, started_at=now, revision=revision)
+
+
+def by_our_clock(state: OperationState, now: datetime) -> OperationState:
+    """The state without times that are yet to come, written by a process whose clock is ahead of ours.
+
+    Until they had passed, no look at an object and no consent would count as later than them. When it
+    started stays: the names of hooks tell it.
+    """
+    begun = state.attempt_at or state.started_at
+    retry_at = state.retry_at and min(state.retry_at, now + state.operation.retry.longest)
+    waiting = state.waiting_since and min(state.waiting_since, now)
+    ahead = any(each.at is not None and each.at > now for each in state.results)
+    if begun <= now and retry_at == state.retry_at and waiting == state.waiting_since and not ahead:
+        return state
+    return replace(
+        state,
+        attempt_at=now if begun > now else state.attempt_at,
+        retry_at=retry_at,
+        waiting_since=waiting,
+        results=tuple(
+            replace(each, at=now) if each.at is not None and each.at > now else each for each in state.results
+        ),
+    )

@@ -34,6 +34,7 @@ from trimtab.engine.operations import (
     SyncPhase,
 )
 from trimtab.engine.sync.acts import Wave
+from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.errors import UserError
 from trimtab.kube.cluster import Cluster, PatchType
@@ -445,3 +446,22 @@ async def test_a_newer_revision_waits_for_hooks_that_run(world: World) -> None:
 
     state = await world.sync([job("short", hook="PreSync"), config_map("a")], control=control, record=newer)
     assert state.phase is SUCCEEDED
+
+
+async def test_a_cluster_in_the_same_process_lets_others_have_their_turn_between_writes(world: World) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    objects = [config_map(f"c{number}", x="1") for number in range(200)]
+    async with asyncio.TaskGroup() as group:
+        beside = group.create_task(others())
+        plan = await world.plan(objects)
+        before = turns
+        assert (await world.sync(objects)).phase is SUCCEEDED
+        beside.cancel()
+    assert turns - before >= len(plan.steps) / WriteSettings().concurrency

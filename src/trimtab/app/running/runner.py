@@ -16,12 +16,12 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.app.fencing import FencedCluster
 from trimtab.app.installation import Installation
 from trimtab.app.running.balancing import Division, division_of, surplus, turn
 from trimtab.app.running.clusters import Clusters
 from trimtab.app.running.declaring import Declarations, keep_records
 from trimtab.app.running.events import AnyEvent, ShardHandedOver, ShardHeldElsewhere, ShardLost, ShardTaken
-from trimtab.app.running.fencing import FencedCluster
 from trimtab.app.running.following import Commits
 from trimtab.app.running.removing import Removals
 from trimtab.app.running.showing import ClusterStand, ShardStand

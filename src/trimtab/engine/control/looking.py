@@ -14,7 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
-from trimtab.engine.compare.matching import Finding, FindingKind, Terms, Wanted, desired_from, odd_words
+from trimtab.engine.compare.matching import (
+    Finding,
+    FindingKind,
+    Terms,
+    Wanted,
+    desired_from,
+    odd_words,
+    reading_of,
+)
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
 from trimtab.engine.operations import Operation, Strategy, is_begun
@@ -32,6 +40,7 @@ from trimtab.engine.units import (
 )
 from trimtab.errors import Conflict, InvalidSpec, TrimtabError
 from trimtab.resources import manifests
+from trimtab.tasks import in_turns
 
 _NOTHING: Final = Generated(manifests=(), revision="", digest="nothing")
 
@@ -131,7 +140,7 @@ class Looker:
         kept = self._kept.get(unit.id)
         if kept is None or not kept.is_enough(unit, level) or not kept.is_by(unit, desk):
             generated = await self._generated_for(unit, level)
-            kept = self._read(unit, desk, generated, kept)
+            kept = await self._read(unit, desk, generated, kept)
             self._keep(unit.id, kept)
         return await self._compared(unit, desk, kept)
 
@@ -142,7 +151,7 @@ class Looker:
         asked = unit if operation.source is None else replace(unit, source=operation.source)
         found = await self._known_beforehand(unit, operation)
         generated = found or await self._manifests.generate(asked, revision)
-        kept = self._read(asked, desk, generated, self._kept.get(unit.id))
+        kept = await self._read(asked, desk, generated, self._kept.get(unit.id))
         return replace(await self._compared(asked, desk, kept), generated=generated)
 
     async def _known_beforehand(self, unit: SyncUnit, operation: Operation) -> Generated | None:
@@ -249,17 +258,21 @@ class Looker:
             rendered=kept.rendered,
         )
 
-    def _read(self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None) -> _Kept:
+    async def _read(self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None) -> _Kept:
+        # While it is read all of this may become other than it is read by.
+        ways, catalog, terms = desk.ways, desk.cache.catalog, desk.terms(unit)
         wanted = self._read_before(unit, desk, generated, kept)
+        if wanted is None:
+            wanted = await in_turns(reading_of(generated.manifests, terms))
         read = _Kept(
             source=unit.source,
             destination=unit.destination,
             pinned=unit.pinned,
-            ways=desk.ways,
-            catalog=desk.cache.catalog,
+            ways=ways,
+            catalog=catalog,
             revision=generated.revision,
             rendered=generated.digest,
-            wanted=wanted or desired_from(generated.manifests, desk.terms(unit)),
+            wanted=wanted,
             warnings=generated.warnings,
         )
         self._last = unit.id, read

@@ -35,6 +35,7 @@ from trimtab.engine.operations import (
     OperationPhase,
     OperationState,
     StepStatus,
+    by_our_clock,
     is_begun,
     never_begun,
 )
@@ -138,6 +139,8 @@ class Operator:
                 return
             voyage = self._under_way[unit_id] = _Voyage()
             voyage.task = self._group.create_task(self._carry_on(unit, voyage))
+            # One that is cancelled before its first step has no way to say that it is over.
+            voyage.task.add_done_callback(lambda _: self._leave(unit_id, voyage))
         await voyage.settled.wait()
         if voyage.error is not None:
             raise voyage.error
@@ -157,10 +160,15 @@ class Operator:
                 _log.warning("the operation of %s stopped: %s", unit.id, type(error).__name__)
                 self._again(unit.id, _TRY_AGAIN)
         finally:
-            voyage.settled.set()
-            self._under_way.pop(unit.id, None)
+            self._leave(unit.id, voyage)
+
+    def _leave(self, unit_id: str, voyage: _Voyage) -> None:
+        """Have the voyage be over, if it is not."""
+        voyage.settled.set()
+        if self._under_way.get(unit_id) is voyage:
+            del self._under_way[unit_id]
             if voyage.again:
-                self._again(unit.id, 0)
+                self._again(unit_id, 0)
 
     async def _operate(self, unit: SyncUnit, voyage: _Voyage) -> None:
         state, operation = unit.status.operation_state, unit.operation
@@ -171,6 +179,7 @@ class Operator:
             # Until something is done a process that dies leaves nothing to be known: all of this is stored
             # with the first record that has to be.
             self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))
+        state = by_our_clock(state, self._clock.now())
         if operation.deletions_approved_at is not None:
             # Somebody may have agreed while nobody was at work on it.
             voyage.control.approve_deletions(operation.deletions_approved_at)

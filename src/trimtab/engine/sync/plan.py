@@ -25,6 +25,7 @@ from trimtab.engine.operations import (
     SyncPhase,
 )
 from trimtab.engine.rows import Desired, Row, Verdict
+from trimtab.engine.stretches import STRETCH, Stretches, whole
 from trimtab.engine.sync.hooks import Role, delete_policies, hook_name, hook_phases, role_of
 from trimtab.engine.sync.judging import RENAME_HOOK, in_the_way
 from trimtab.engine.sync.options import (
@@ -101,7 +102,15 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
 
 
 def plan_sync(request: SyncRequest, live: LiveView) -> SyncPlan:
-    """Everything a sync will do, in order; the rows must be of one moment with the view."""
+    """Everything a sync will do, in order."""
+    return whole(planning_of(request, live))
+
+
+def planning_of(request: SyncRequest, live: LiveView) -> Stretches[SyncPlan]:
+    """`plan_sync` in stretches.
+
+    The view may move on meanwhile: what a step expects of its object is what its row saw.
+    """
     return _Planner(request, live).plan()
 
 
@@ -127,14 +136,16 @@ class _Planner:
         earlier = request.earlier
         self.touched = {*earlier.begun, *(each.key for each in earlier.results)} if earlier else set()
 
-    def plan(self) -> SyncPlan:
-        applies = list(self._applies())
+    def plan(self) -> Stretches[SyncPlan]:
+        applies = yield from self._applies()
         hooks = list(self._hook_steps({step.key for step in applies}))
-        prunes = self._prunes({step.key for step in hooks})
+        prunes = yield from self._prunes({step.key for step in hooks})
         steps = self._in_order([*applies, *prunes, *hooks, *self.declined])
+        yield
         steps = (*self._namespace_steps(steps), *steps)
         request, refused = self.request, tuple(self.refused)
         render = render_digest(request.rows, request.hooks, request.stand_ins)
+        yield
         return SyncPlan(
             unit=request.unit,
             revision=request.revision,
@@ -165,12 +176,18 @@ class _Planner:
 
     # -- objects to write --------------------------------------------------------------------------------
 
-    def _applies(self) -> Iterator[Apply]:
+    def _applies(self) -> Stretches[list[Apply]]:
+        steps: list[Apply] = []
+        looked_at = 0
         for row in self.rows:
             if row.problem:
                 self._refuse(row.key, row.problem, of=row.desired)
             elif row.desired is not None and self._is_written(row):
-                yield from self._apply(row, row.desired)
+                steps.extend(self._apply(row, row.desired))
+                looked_at += 1
+                if looked_at % STRETCH == 0:
+                    yield
+        return steps
 
     def _is_written(self, row: Row) -> bool:
         unchanged = row.verdict is Verdict.SYNCED and row.live is not None
@@ -267,7 +284,7 @@ class _Planner:
 
     # -- objects to delete -------------------------------------------------------------------------------
 
-    def _prunes(self, hooks: Collection[ResourceKey]) -> tuple[Prune, ...]:
+    def _prunes(self, hooks: Collection[ResourceKey]) -> Stretches[tuple[Prune, ...]]:
         """What goes; the objects of hooks that take part are cleared away as hooks are."""
         kept = {*hooks} if self.operation.delete else set()
         if self.options.create_namespace:

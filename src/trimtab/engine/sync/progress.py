@@ -58,6 +58,7 @@ from trimtab.engine.sync.judging import (
 from trimtab.engine.sync.ordering import kind_rank
 from trimtab.engine.sync.results import causes, result_of, with_results
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, Refuse, RunHook, Step, SyncPlan
+from trimtab.resources.counting import counted
 
 TERMINATED = "Terminated"
 #: what is said of a deletion before the causes why it failed, by the phase in which it did
@@ -612,8 +613,8 @@ class _Turn:
 
     def _waiting(self, steps: Sequence[Step], on: Awaited) -> Wait:
         more = len(steps) - 1
-        noun = f"{'hook' if on is Awaited.HOOKS else 'object'}{'' if more == 1 else 's'}"
-        named = f"{steps[0].key}{f' and {more} more {noun}' if more else ''}"
+        others = counted(more, "more hook" if on is Awaited.HOOKS else "more object")
+        named = f"{steps[0].key}{f' and {others}' if more else ''}"
         return Wait(on=on, what=f"waiting for {on.value} {named}", keys=frozenset(step.key for step in steps))
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from trimtab.engine.live import LiveView
 from trimtab.engine.operations import Operation, SyncPhase
 from trimtab.engine.rows import Row
+from trimtab.engine.stretches import STRETCH, Stretches
 from trimtab.engine.sync.hooks import Role, role_of
 from trimtab.engine.sync.options import (
     Consent,
@@ -72,13 +73,18 @@ def prunes(
     kept: str,
     live: LiveView,
     stand_ins: StandIns,
-) -> tuple[Prune, ...]:
+) -> Stretches[tuple[Prune, ...]]:
     """A step for every object of ours that Git no longer asks for, also for those that are kept.
 
     `kept` is why none of them may go, if so.
     """
     pruning = _Pruning(operation, options, kept)
-    found = [step for row in extra if (step := pruning.step(row, live, stand_ins)) is not None]
+    found: list[Prune] = []
+    for number, row in enumerate(extra, 1):
+        if (step := pruning.step(row, live, stand_ins)) is not None:
+            found.append(step)
+        if number % STRETCH == 0:
+            yield
     going = [step for step in found if not step.skip]
     if not budget.exceeded(len(going), owned):
         return tuple(found)

@@ -20,6 +20,7 @@ from trimtab.engine.operations import (
 )
 from trimtab.engine.sync.acts import Clear, Discard, Done, Failed, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
+from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
 
 _MOST_CAUSES = 10
@@ -155,7 +156,7 @@ def causes(results: Iterable[StepResult]) -> str:
         for why, key in list(first.items())[:_MOST_CAUSES]
     ]
     more = len(first) - len(told)
-    return "; ".join(told) + (f"; and {more} more causes" if more else "")
+    return "; ".join(told) + (f"; and {counted(more, 'more cause')}" if more else "")
 
 
 def closed(state: OperationState, end: Done | Failed, now: datetime) -> OperationState:

@@ -118,8 +118,9 @@ def down(invocation: Invocation) -> None:
 
 
 def _folder(environment: Mapping[str, str]) -> Path:
-    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "trimtab" / "cluster"
+    from trimtab.settings.places import placed
+
+    return Path(placed("~/.local/state/trimtab/cluster", environment)[0]).expanduser()
 
 
 def _told(sentence: str, state: State) -> str:

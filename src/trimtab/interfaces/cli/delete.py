@@ -12,6 +12,7 @@ from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tel
 from trimtab.interfaces.cli.output import paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.counting import counted
 
 if TYPE_CHECKING:
     from trimtab.app import Work
@@ -68,7 +69,7 @@ async def _deleted(
 
 
 async def _abandoned(work: Work, word: Word) -> None:
-    objects = "1 object stays" if work.objects == 1 else f"{work.objects} objects stay"
+    objects = counted(work.objects, "object stays", "objects stay")
     click.echo(f"{work.name} is to be forgotten; {objects} in the cluster", err=True)
     if word.dry_run:
         return

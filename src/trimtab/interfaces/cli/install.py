@@ -103,7 +103,7 @@ def install(
 ) -> None:
     """Print, apply or remove what `trimtab run` needs to live in a cluster.
 
-    Settings given with `trimtab --set` become settings of the runner. docs/install.md says what is
+    Settings given with `trimtab --setting` become settings of the runner. docs/install.md says what is
     installed, and which rights follow from --scope.
 
     \b
@@ -111,7 +111,7 @@ def install(
       trimtab install --image registry.example/trimtab:1.0 > trimtab.yaml
       trimtab install --scope namespaces=shop,blog --apply
       trimtab install --repo https://git.example/team/fleet.git --path units --apply
-      trimtab --set repositories.poll_every=1m install --also certificates.cert-manager.io --apply --yes
+      trimtab --setting repositories.poll_every=1m install --also certificates.cert-manager.io --apply --yes
       trimtab install --remove --dry-run
     """
     from trimtab.interfaces.cli.configuration import settings_of
