@@ -30,6 +30,7 @@ def test_a_base_is_shared_by_ten_kustomizations() -> None:
 
 
 @pytest.mark.real
+@pytest.mark.usefixtures("helm", "kustomize", "own_builds")
 def test_both_sides_render_and_the_page_is_written(parts: Parts, tmp_path: Path) -> None:
     place = sources.Place(tmp_path, 6, parts)
     place.make()
