@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from trimtab.engine.operations import (
     HookRun,
     Operation,
     OperationPhase,
     OperationState,
+    RanBefore,
     RetryLimits,
     Selected,
     StepPhase,
@@ -19,12 +21,32 @@ from trimtab.engine.operations import (
     StepStatus,
     SyncPhase,
     by_our_clock,
+    is_same_request,
     started,
+    taken_up,
 )
 from trimtab.resources.keys import ResourceKey
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WEB = ResourceKey("apps", "Deployment", "shop", "web")
+
+
+def test_a_deletion_knows_which_hooks_the_try_before_it_saw_through() -> None:
+    ended = StepResult(
+        key=WEB, sync_phase=SyncPhase.PRE_DELETE, hook=True, phase=StepPhase.SUCCEEDED, uid="1"
+    )
+    runs = replace(ended, key=replace(WEB, name="other"), phase=StepPhase.RUNNING)
+    ran = RanBefore(key=WEB, sync_phase=SyncPhase.PRE_DELETE, uid="1")
+    deletion = Operation(delete=True)
+    failed = OperationState(operation=deletion, started_at=NOON, results=(ended, runs))
+    again = taken_up(deletion, failed)
+    assert again.ran == (ran,)
+    assert is_same_request(again, deletion)
+    # A try that came to nothing passes on what it knew; what is no deletion ends all that.
+    assert taken_up(deletion, started(again, "", NOON)) == again
+    assert taken_up(deletion, replace(failed, operation=Operation())) == deletion
+    assert taken_up(Operation(), failed) == Operation()
+    assert taken_up(deletion, replace(failed, operation=Operation(delete=True, dry_run=True))) == deletion
 
 
 def test_a_state_reads_back_as_it_was_written() -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.ledger import Ledger
-from trimtab.engine.control.looking import Sight
+from trimtab.engine.control.looking import Sight, has_deletion_hooks
 from trimtab.engine.control.policy import history_after, is_remembered, source_digest
 from trimtab.engine.control.rooms import Rooms
 from trimtab.engine.control.syncing import Journey, Syncer
@@ -31,6 +31,7 @@ from trimtab.engine.events import (
     StepDone,
 )
 from trimtab.engine.operations import (
+    Operation,
     OperationPhase,
     OperationState,
     StepStatus,
@@ -174,7 +175,7 @@ class Operator:
         if operation is None:
             return
         if state is None:
-            state = self._syncer.begin(operation)
+            state = replace(self._syncer.begin(operation), cluster=unit.destination.cluster)
             # Until something is done a process that dies leaves nothing to be known: all of this is stored
             # with the first record that has to be.
             self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))
@@ -218,16 +219,20 @@ class Operator:
         """Remember what is tried, before it is; what is only tried out does not count."""
         now = self._clock.now()
         self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
-        if plan.dry_run or (unit.operation is not None and unit.operation.delete):
+        operation = unit.operation or Operation()
+        made_of = sight.generated
+        if plan.dry_run or made_of is None:
             return
-        source = unit.operation.source if unit.operation else None
         attempt = Attempt(
-            revision=sight.revision,
-            rendered=sight.rendered,
-            source=source_digest(unit.source if source is None else source),
+            revision=made_of.revision,
+            rendered=made_of.digest,
+            source=source_digest(unit.source if operation.source is None else operation.source),
+            delete_hooks=has_deletion_hooks(sight.wanted.hooks),
         )
         self._ledger.note(unit.id, lambda before: replace(before, attempted=attempt))
-        if unit.operation is not None and is_remembered(unit, unit.operation):
+        # A deletion is gone on with as it was begun, whatever becomes of its source meanwhile.
+        needs_it = attempt.delete_hooks if operation.delete else is_remembered(unit, operation)
+        if needs_it:
             await self._keep_render(unit, sight)
 
     async def _keep_render(self, unit: SyncUnit, sight: Sight) -> None:

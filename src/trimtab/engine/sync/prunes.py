@@ -29,6 +29,7 @@ from trimtab.engine.sync.steps import Expected, Prune
 from trimtab.engine.sync.sums import content_name
 from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
 
 REQUIRES_PRUNING = "no longer declared (requires pruning)"
@@ -122,6 +123,7 @@ class _Pruning:
             hold=_hold(row.key, consent),
             mark=found.mark,
             skip=self._skip(row, consent, known=kept is not None),
+            defines=defined_by(kept) if kept else None,
         )
 
     def _is_anothers(self, row: Row) -> bool:
@@ -140,6 +142,18 @@ class _Pruning:
         if consent is not Consent.NO:
             return ""
         return NO_DELETE if self._operation.delete else NO_PRUNE
+
+
+def defined_by(manifest: Manifest) -> tuple[str, str] | None:
+    """Group and kind that an object defines, if it is a CustomResourceDefinition."""
+    if manifest.get("kind") != "CustomResourceDefinition":
+        return None
+    spec = manifest.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(names, dict):
+        return None
+    group, kind = spec.get("group"), names.get("kind")
+    return (group, kind) if isinstance(group, str) and isinstance(kind, str) else None
 
 
 def _hold(key: ResourceKey, consent: Consent) -> str:
