@@ -17,7 +17,7 @@ import pytest
 from testbed.toll import Toll, is_write
 from tests.committing import git
 from tests.features.calling import Caller, Heard
-from tests.features.test_kills import Scene, named
+from tests.features.scenes import Scene, named
 from tests.features.test_sync import shop
 from tests.features.worlds import Worlds
 from trimtab.interfaces.cli.verbs import VERBS
