@@ -109,10 +109,8 @@ def assert_refused(told: Heard, refusal: str, at: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    caller = Caller()
-    yield Scene(caller, tmp_path_factory.mktemp("kills"))
-    caller.close()
+def scene(caller: Caller, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return Scene(caller, tmp_path_factory.mktemp("kills"))
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +262,9 @@ def test_every_verb_is_killed_somewhere() -> None:
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_whoever_is_killed_on_a_real_cluster_is_succeeded(
-    control_plane: ControlPlane, tmp_path: Path
+    caller: Caller, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    caller, space = Caller(), f"kill-{secrets.token_hex(4)}"
+    space = f"kill-{secrets.token_hex(4)}"
     scene = Scene(caller, tmp_path, records=f"{space}-records")
 
     def died_and_again(toll: Toll, number: int, *words: str, refusal: str = "") -> None:
@@ -310,4 +308,3 @@ def test_whoever_is_killed_on_a_real_cluster_is_succeeded(
         died_and_again(toll, 4, *install)
     for each in ("", "-records", "-run"):
         control_plane.call("DELETE", f"/api/v1/namespaces/{space}{each}")
-    caller.close()
