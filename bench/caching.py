@@ -35,6 +35,7 @@ from trimtab.engine.marks import Mark
 from trimtab.kube import connect, from_kubeconfig
 from trimtab.settings import CacheSettings, ClusterSettings
 from trimtab.tasks.clock import SystemClock
+from trimtab.tasks.loops import run_main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,7 +196,7 @@ def main(arguments: list[str]) -> int:
     options = options_from(arguments)
     with perhaps_profiled(wanted=options.profile) as profile:
         made: Sample | Synthetic
-        made = synthetic(options.count) if options.verb == "synthetic" else asyncio.run(measured(options))
+        made = synthetic(options.count) if options.verb == "synthetic" else run_main(measured(options))
     told = made if profile is None else biggest_costs(profile.seconds, COSTS)
     print(msgspec.json.encode(told).decode())
     return 0

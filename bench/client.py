@@ -27,6 +27,7 @@ from trimtab.kube.objects import KubeObject, Page
 from trimtab.kube.picture import Complete, FellBack, Interrupted, Upserted
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import SystemClock
+from trimtab.tasks.loops import run_main
 
 CONFIG_MAPS = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True)
 PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
@@ -216,11 +217,11 @@ def main(arguments: list[str]) -> int:
     """Measure, or profile, and print one line."""
     options = options_from(arguments)
     if not options.profile:
-        print(msgspec.json.encode(asyncio.run(measured(options))).decode())
+        print(msgspec.json.encode(run_main(measured(options))).decode())
         return 0
     with profiled() as profile:
         for _ in range(PROFILED_RUNS):
-            asyncio.run(measured(options))
+            run_main(measured(options))
     print(msgspec.json.encode(biggest_costs(profile.seconds, COSTS)).decode())
     return 0
 

@@ -6,7 +6,6 @@ Prints one line of JSON, as the other programs of the benchmarks do.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
 
@@ -16,6 +15,7 @@ from bench.client import CONFIG_MAPS, applied, peak_bytes
 from bench.measures import Sample
 from bench.shapes import config_map
 from trimtab.apiserver import MemoryCluster
+from trimtab.tasks.loops import run_main
 
 NAMESPACE = "default"
 
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     """Measure and print one line."""
     parser = argparse.ArgumentParser(prog="python -m bench.inprocess", description=__doc__)
     parser.add_argument("--count", type=int, required=True)
-    sample = asyncio.run(measured(parser.parse_args(arguments).count))
+    sample = run_main(measured(parser.parse_args(arguments).count))
     print(msgspec.json.encode(sample).decode())
     return 0
 

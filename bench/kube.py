@@ -6,7 +6,6 @@ take turns. Only the full size writes the page: a small run shows that everythin
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import subprocess
@@ -29,6 +28,7 @@ from testbed.processes import leashed
 from trimtab.kube import Cluster, connect, from_kubeconfig
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import SystemClock
+from trimtab.tasks.loops import run_main
 
 CHAPTER = Chapter(
     name="kube",
@@ -165,7 +165,7 @@ def with_cluster(plane: Reachable, work: Callable[[Cluster], Coroutine[Any, Any,
         async with connect(access, settings) as cluster:
             return await work(cluster)
 
-    return asyncio.run(doing())
+    return run_main(doing())
 
 
 def machine() -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from bench.sampling import Profile, biggest_costs, profiled
 from testbed.embedded import serve_forever
+from trimtab.tasks.loops import run_main
 
 COSTS = "costs.json"
 COUNT = 3
@@ -51,4 +52,4 @@ async def serve_watched(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve_watched(Path(sys.argv[1])))
+    run_main(serve_watched(Path(sys.argv[1])))

@@ -32,6 +32,7 @@ from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
 from trimtab.sources.rendering.specs import SourceSpec
 from trimtab.sources.repositories.revisions import Revision
+from trimtab.tasks.loops import run_main
 
 CHAPTER = Chapter(
     name="sources",
@@ -378,7 +379,7 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
             by_hand.append(place.by_hand())
             ours.append(place.ours())
         tell(f"{polling.CONSUMERS} consumers follow one repository")
-        listings = asyncio.run(
+        listings = run_main(
             polling.listings_per_interval(place.folder, place.folder / "mirror", place.commits)
         )
     figures = figures_table(figures_of(ours, size.apps, listings), judged=size.judged)
@@ -389,7 +390,7 @@ def main(arguments: Sequence[str]) -> int:
     """Measure at the size asked for, print the results and, at full size, write the page."""
     if arguments[:1] == ["--ours"]:
         folder, path, count, *commits = arguments[1:]
-        told = asyncio.run(our_side(Path(folder), path, int(count), commits))
+        told = run_main(our_side(Path(folder), path, int(count), commits))
         sys.stdout.buffer.write(msgspec.json.encode(told))
         return 0
     return run(CHAPTER, arguments, SIZES, measured_chapter)

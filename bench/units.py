@@ -32,6 +32,7 @@ from trimtab.kube.cluster import PatchType, Write
 from trimtab.resources.manifests import Found
 from trimtab.settings import ClusterSettings, EngineSettings
 from trimtab.tasks.clock import SystemClock
+from trimtab.tasks.loops import run_main
 
 WORKERS = 32
 COSTS = 3
@@ -265,4 +266,4 @@ if __name__ == "__main__":
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--count", type=int, required=True)
     chosen = parser.parse_args()
-    asyncio.run(main(chosen.kubeconfig, chosen.count))
+    run_main(main(chosen.kubeconfig, chosen.count))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from testbed.part import Part
 from testbed.processes import Process
+from trimtab.tasks.loops import run_main
 
 ROOT = Path(__file__).parents[1]
 KUBECONFIG = "kubeconfig"
@@ -74,4 +75,4 @@ async def serve_forever(folder: Path, *, controllers: bool) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve_forever(Path(sys.argv[1]), controllers="controllers" in sys.argv[2:]))
+    run_main(serve_forever(Path(sys.argv[1]), controllers="controllers" in sys.argv[2:]))

@@ -91,7 +91,7 @@ async def test_a_refusal_says_which_entry_was_shown_and_what_to_do(
         file.write_text("")
         with pytest.raises(CredentialRefused) as refused:
             await manifests.generate(unit_of(git_http.url), "")
-        assert "no credential was shown" in refused.value.reason
+        assert "none was found for this address" in refused.value.reason
         assert "repositories.credentials_file" in refused.value.remedy
         # The right one is taken up without a new start.
         file.write_text(f"[[credential]]\n{password_entry(git_http, git_http.url, git_http.password)}\n")

@@ -25,7 +25,7 @@ def test_a_private_repository_is_synced_once_its_credential_stands_in_the_file(
     command = ("sync", git_http.https_url, "--path", "deploy", "--app", "web", "-n", person.namespace)
     told = person.trimtab(*command, "--create-namespace", **allowed)
     assert (told.code, told.out) == (2, "")
-    assert "no credential was shown" in told.err
+    assert "wants a credential, and none was found for this address" in told.err
     assert "repositories.credentials_file" in told.err
 
     folder = tmp_path / ".config" / "trimtab"  # where it is looked for unless a setting says otherwise

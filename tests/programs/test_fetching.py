@@ -185,6 +185,16 @@ async def test_a_program_is_fetched_once_and_then_found_in_the_cache(
     assert kept(settings) == ["lock", "package", "tool"]
 
 
+async def test_what_was_fetched_before_is_found_although_fetching_is_switched_off(
+    shop: Index, settings: ProgramsSettings
+) -> None:
+    here_alone = msgspec.structs.replace(settings, fetch=False)
+    assert isinstance(await refusal(shop, here_alone), Missing)
+    first = await fetch(shop, settings)
+    second = await fetch(shop, here_alone)
+    assert (second.path, second.origin, shop.asked) == (first.path, "cache", ["all"])
+
+
 async def test_an_index_that_states_no_hash_will_do(shop: Index, settings: ProgramsSettings) -> None:
     shop.stated = None
     assert (await fetch(shop, settings)).origin == "fetched"

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from trimtab.errors import InvalidSpec
 from trimtab.settings import ClusterSettings, Settings, Size
 from trimtab.settings.merge import DEFAULT, built, effective, fields_of, merged
+from trimtab.settings.places import Usual
 
 NOTHING: Mapping[str, str] = {}
 PATH = "/etc/trimtab.toml"
@@ -106,7 +107,7 @@ def test_a_wrong_variable_is_told_by_name(variable: str, text: str, reason: str,
 def test_a_wrong_flag_is_told_as_it_was_given(key: str, text: str, reason: str, remedy: str) -> None:
     with pytest.raises(InvalidSpec) as told:
         merged({}, {}, {key: text})
-    assert told.value.args == (f"--set {key}", reason, remedy)
+    assert told.value.args == (f"--setting {key}", reason, remedy)
 
 
 def test_a_complaint_reads_as_one_sentence_and_a_remedy() -> None:
@@ -135,8 +136,26 @@ def test_every_setting_tells_who_said_it() -> None:
     origins = {one.field.key: one.origin for one in found}
     assert origins["cluster.page_size"] == "/etc/trimtab.toml: cluster.page_size"
     assert origins["cluster.attempts"] == "environment variable TRIMTAB_CLUSTER__ATTEMPTS"
-    assert origins["cluster.concurrency"] == "--set cluster.concurrency"
+    assert origins["cluster.concurrency"] == "--setting cluster.concurrency"
     assert origins["cluster.connect_timeout"] == DEFAULT
+
+
+def test_what_nobody_set_lies_where_the_environment_has_such_files() -> None:
+    homes = {
+        "XDG_CACHE_HOME": "/var/cache/ann/",
+        "XDG_CONFIG_HOME": "/etc/ann",
+        "XDG_STATE_HOME": "state",  # not from the root: it counts as not given
+    }
+    found = effective(Settings, {"rendering": {"cache": "~/.cache/mine"}}, homes, {}, path=PATH)
+    places = {one.field.key: (one.value, one.origin) for one in found}
+    below = "default, below XDG_CACHE_HOME"
+    assert places["programs.cache"] == ("/var/cache/ann/trimtab/programs", below)
+    assert places["repositories.folder"] == ("/var/cache/ann/trimtab/repositories", below)
+    assert places["rendering.cache"] == ("~/.cache/mine", f"{PATH}: rendering.cache")
+    assert places["rendering.key"] == ("~/.local/state/trimtab/render.key", DEFAULT)
+    credentials, origin = places["repositories.credentials_file"]
+    assert (credentials, origin) == ("/etc/ann/trimtab/credentials.toml", "default, below XDG_CONFIG_HOME")
+    assert isinstance(credentials, Usual), "nobody named it, so it may be absent"
 
 
 class StoreGroup(Struct, frozen=True, kw_only=True):

@@ -245,7 +245,7 @@ async def test_a_chart_of_a_repository_renders_as_helm_renders_it(desk: Desk, re
             f"helm template shop web --repo {served.wanted.url} --version '^1' -n live"
             f" --username me --password {PASSWORD}"
         )
-        with pytest.raises(CredentialRefused, match="no credential was shown"):
+        with pytest.raises(CredentialRefused, match="none was found for this address"):
             await charts.fetch(msgspec.structs.replace(served.wanted, credentials=()))
         with pytest.raises(RepositoryMissing, match="no chart of this name"):
             await charts.fetch(msgspec.structs.replace(served.wanted, name="other"))

@@ -158,7 +158,7 @@ async def test_a_dependency_comes_from_a_chart_repository_with_the_password_for_
         address = f"{host.url}/charts"
         desk.depend_on(address)
         async with desk.renderer(address) as renderer:
-            with pytest.raises(NotAllowed, match="No credential was shown"):
+            with pytest.raises(NotAllowed, match="No credential was found"):
                 await renderer.render(desk.request())
             assert await names(renderer, desk.request(belonging(address))) == ["sub", "app"]
 

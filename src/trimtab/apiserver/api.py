@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver import acts, admission, definitions, scales
+from trimtab.apiserver import acts, admission, definitions, questions, scales
+from trimtab.apiserver.behaviours.timing import simulation_warnings
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
 from trimtab.apiserver.decoding import (
@@ -33,7 +34,6 @@ from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, delete
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
-from trimtab.apiserver.questions import answered
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
     already_exists,
@@ -49,7 +49,6 @@ from trimtab.apiserver.requests import (
     ListOptions,
     WatchOptions,
     WriteOptions,
-    delete_options,
 )
 from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
@@ -150,23 +149,35 @@ class Api:
     def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Bind a Pod to a node, or evict it."""
         acts.check_within(address)
-        given = _object_in(body)
-        live = manifest_of(self._entry(address), address.served)
         if address.subresource == "eviction":
-            self._delete(live, address, delete_options({}, part(given, "deleteOptions")))
+            self._evict(address, body, options)
         elif address.subresource == "binding":
+            given, live = _object_in(body), manifest_of(self._entry(address), address.served)
             new = acts.bound(live, given, address, self.clock.now())
             self.replace(new, live, address, options, ())
         else:
             raise method_not_allowed()
         return Answer(201, _encoded(acts.SUCCESS))
 
+    def _evict(self, address: Address, body: Body, options: WriteOptions) -> None:
+        """Note on a Pod that it is evicted, unless a version of it is named, and delete it."""
+        own = msgspec.structs.replace(address, served=acts.eviction_kind())
+        read = self._read(body, own, options, named=False)
+        how = acts.eviction_options(read.manifest, address, dry_run=options.dry_run)
+        live, now = manifest_of(self._entry(address), address.served), self.clock.now()
+        if not how.dry_run and how.version is None:
+            deleted(live, address, how, now)  # refuses, if need be, before anything is noted
+            self.replace(acts.to_be_evicted(live, now), live, address, options, ())
+            live = manifest_of(self._entry(address), address.served)
+        self._delete(live, address, how)
+
     def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
         """A question with its answer; it is kept nowhere."""
         served, now = address.served, self.clock.now()
+        questions.check(manifest, address)
         target = target_of(served, "", self.catalog.versions(served.group))
         owned = created(defaulted(manifest, served.schema), target, manager=options.manager, now=now)
-        return answered(owned, now)
+        return questions.answered(owned, now)
 
     def _named(self, manifest: Json) -> Json:
         metadata = manifest["metadata"]
@@ -205,7 +216,8 @@ class Api:
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        return self._add(new, address, options, (*warnings, *creation_warnings(new, served.schema)))
+        more = (*creation_warnings(new, served.schema), *simulation_warnings(new))
+        return self._add(new, address, options, (*warnings, *more))
 
     def _admitted(
         self, new: Json, served: Served, name: str, live: Json | None = None, *, through_status: bool = False
@@ -304,6 +316,9 @@ class Api:
         if causes := update_causes(new, live, served, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, live, served.schema, subresource=address.subresource)
+        asked = simulation_warnings(new)
+        if asked != simulation_warnings(live):
+            more = (*more, *asked)
         return self.replace(new, live, address, options, (*warnings, *more))
 
     def replace(

@@ -10,7 +10,7 @@ import hmac
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from aiohttp import web
@@ -170,27 +170,25 @@ async def _told(
     """Tell what happens until the time is over, the client is gone, or history is."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    due = loop.time() + BOOKMARK_EVERY
     try:
-        while True:
-            frames = [_frame(event, address, form) for event in watch.pending()]
-            if frames:
-                await response.write(b"".join(frames))
-            if loop.time() >= end:
-                return
-            await _changed(watch, min(end, due) if bookmarks else end)
-            if bookmarks and due <= loop.time() < end:
-                due = loop.time() + BOOKMARK_EVERY
+        while loop.time() < end:
+            due = min(end, loop.time() + BOOKMARK_EVERY) if bookmarks else end
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await _follow(response, watch, address, form)
+            if bookmarks and loop.time() < end:
                 await response.write(_frame(watch.bookmark(), address, form))
     except Refused as refused:
         await response.write(b'{"type":"ERROR","object":' + msgspec.json.encode(refused.status()) + b"}\n")
 
 
-async def _changed(watch: Watch, until: float) -> None:
-    """Wait for a change, but not beyond this moment."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout_at(until):
-            await watch.changed()
+async def _follow(response: web.StreamResponse, watch: Watch, address: Address, form: Form) -> NoReturn:
+    """Tell every change; being cancelled loses none, since what is pending is written at once."""
+    while True:
+        frames = [_frame(event, address, form) for event in watch.pending()]
+        if frames:
+            await response.write(b"".join(frames))
+        await watch.changed()
 
 
 def _frame(event: Event, address: Address, form: Form) -> bytes:

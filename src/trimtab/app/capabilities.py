@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trimtab.kube.cluster import Cluster
+from trimtab.kube.discovery import Discovery, ServerVersion
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.tasks import plain_group
 
@@ -12,10 +13,14 @@ async def capabilities_of(cluster: Cluster) -> Capabilities:
     async with plain_group() as group:
         version = group.create_task(cluster.version())
         discovery = group.create_task(cluster.discover())
-    resources = discovery.result().resources
-    served = {each.api_version for each in resources}
-    kinds = {f"{each.api_version}/{each.kind}" for each in resources}
+    return capabilities_from(discovery.result(), version.result())
+
+
+def capabilities_from(discovery: Discovery, version: ServerVersion) -> Capabilities:
+    """The same, of a cluster that was asked already."""
+    served = {each.api_version for each in discovery.resources}
+    kinds = {f"{each.api_version}/{each.kind}" for each in discovery.resources}
     return Capabilities(
-        kube_version=version.result().git_version.removeprefix("v"),
+        kube_version=version.git_version.removeprefix("v"),
         api_versions=tuple(sorted(served | kinds)),
     )

@@ -37,19 +37,19 @@ async def open_apps(
         from trimtab.app.apps import Apps
         from trimtab.kube import connect
 
-        async with connect(access, settings.cluster) as cluster:
-            installation, capabilities = await _known_of(cluster, settings.apps.namespace)
+        async with connect(access, settings.cluster) as connected:
+            installation, (cluster, capabilities) = await _known_of(connected, settings.apps.namespace)
             manifests.learn(capabilities)
             manifests.use_key(installation.rendering_key)
             yield Apps(cluster, settings, manifests, installation, who)
 
 
-async def _known_of(cluster: Cluster, namespace: str) -> tuple[Installation, Capabilities]:
+async def _known_of(cluster: Cluster, namespace: str) -> tuple[Installation, tuple[Cluster, Capabilities]]:
     """What has to be known of a cluster before anything is done there."""
-    from trimtab.app.capabilities import capabilities_of
+    from trimtab.app.acquainted import acquainted
     from trimtab.app.installation import find_installation
 
     async with plain_group() as group:
         installation = group.create_task(find_installation(cluster, namespace))
-        capabilities = group.create_task(capabilities_of(cluster))
-    return installation.result(), capabilities.result()
+        acquaintance = group.create_task(acquainted(cluster))
+    return installation.result(), acquaintance.result()

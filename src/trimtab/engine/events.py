@@ -19,6 +19,7 @@ from msgspec import Struct
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import OperationPhase, StepStatus, SyncPhase
 from trimtab.engine.rows import Verdict
+from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class UnitRefreshed(Struct, frozen=True, kw_only=True, tag_field="event", tag="U
 
     def __str__(self) -> str:
         states = f"{self.verdict.value} and {self.health.value}"
-        return f"{states} at {self.revision}, {self.differing} objects differ"
+        return f"{states} at {self.revision}, {counted(self.differing, 'object differs', 'objects differ')}"
 
 
 class ComparisonFailed(Struct, frozen=True, kw_only=True, tag_field="event", tag="ComparisonFailed"):
@@ -110,7 +111,7 @@ class OperationPlanned(Struct, frozen=True, kw_only=True, tag_field="event", tag
     steps: int
 
     def __str__(self) -> str:
-        return f"plan {self.plan[:12]} has {self.steps} steps"
+        return f"plan {self.plan[:12]} has {counted(self.steps, 'step')}"
 
 
 class OperationVetoed(Struct, frozen=True, kw_only=True, tag_field="event", tag="OperationVetoed"):
@@ -236,7 +237,7 @@ class ClusterReady(Struct, frozen=True, kw_only=True, tag_field="event", tag="Cl
     objects: int
 
     def __str__(self) -> str:
-        return f"{self.objects} objects are known"
+        return f"{counted(self.objects, 'object is', 'objects are')} known"
 
 
 class ClusterLost(Struct, frozen=True, kw_only=True, tag_field="event", tag="ClusterLost"):

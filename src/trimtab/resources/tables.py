@@ -78,6 +78,13 @@ def one_line(text: str, *, glyphs: bool = True) -> str:
     )
 
 
+def harmless(text: str) -> str:
+    """The text without what would command a terminal; its lines stay."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
 def shortened(text: str, width: int, ellipsis: str, *, middle: bool = False) -> str:
     """As much of the text as fits this width, with the ellipsis where its end, or its middle, is left out."""
     if width_of(text) <= width:

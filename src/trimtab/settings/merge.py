@@ -16,6 +16,7 @@ from msgspec.inspect import StructType, Type, type_info
 
 from trimtab.errors import InvalidSpec
 from trimtab.settings import Settings
+from trimtab.settings.places import placed
 from trimtab.settings.shapes import Nothing, Shape, shape_of
 
 PREFIX = "TRIMTAB_"
@@ -34,7 +35,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """How the file and `--set` name it."""
+        """How the file and `--setting` name it."""
         return f"{self.group}.{self.name}"
 
     @property
@@ -81,12 +82,21 @@ def effective(
     """Every setting with its value and its origin, the strongest layer winning."""
     known = {field.key: field for field in fields_of(kind)}
     layers = {
-        **{key: Effective(field=field, value=field.default, origin=DEFAULT) for key, field in known.items()},
+        **{key: _by_default(field, environment) for key, field in known.items()},
         **_from_file(known, file, path),
         **_from_environment(known, environment),
         **_from_flags(known, flags),
     }
     return tuple(layers.values())
+
+
+def _by_default(field: Field, environment: Mapping[str, str]) -> Effective:
+    """The setting that nobody made; a place of the user's is where the environment has such places."""
+    if not isinstance(field.default, str):
+        return Effective(field=field, value=field.default, origin=DEFAULT)
+    path, variable = placed(field.default, environment)
+    origin = f"{DEFAULT}, below {variable}" if variable else DEFAULT
+    return Effective(field=field, value=type(field.default)(path), origin=origin)
 
 
 def fields_of(kind: type[Struct]) -> tuple[Field, ...]:
@@ -138,8 +148,8 @@ def _from_environment(known: Mapping[str, Field], environment: Mapping[str, str]
 def _from_flags(known: Mapping[str, Field], flags: Mapping[str, str]) -> dict[str, Effective]:
     found = {}
     for key, text in flags.items():
-        field = _known(known, key, f"--set {key}")
-        found[key] = _checked(field, field.shape.read_text(text.strip()), f"--set {key}", text)
+        field = _known(known, key, f"--setting {key}")
+        found[key] = _checked(field, field.shape.read_text(text.strip()), f"--setting {key}", text)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 
 class EntryKind(enum.Enum):
@@ -41,3 +41,27 @@ class Tree(Protocol):
 
     def read(self, path: str) -> bytes:
         """The bytes of a file, or where a link points; a `Missing` error if it is neither."""
+
+
+class Subtree:
+    """One folder of a tree, as a tree of its own."""
+
+    def __init__(self, tree: Tree, folder: str) -> None:
+        self._tree = tree
+        self._folder = folder
+
+    def entry(self, path: str) -> Entry | None:
+        """What lies at this path; None if nothing does."""
+        found = self._tree.entry(self._place(path))
+        return found if path or found is None else structs.replace(found, name="")
+
+    def entries(self, path: str) -> tuple[Entry, ...]:
+        """What lies in this folder, by name; a `Missing` error if it is none."""
+        return self._tree.entries(self._place(path))
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file, or where a link points; a `Missing` error if it is neither."""
+        return self._tree.read(self._place(path))
+
+    def _place(self, path: str) -> str:
+        return f"{self._folder}/{path}" if path else self._folder

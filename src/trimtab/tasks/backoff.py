@@ -13,6 +13,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from trimtab.errors import Retry, Throttled, TrimtabError
+from trimtab.resources.counting import counted
 
 #: a server that asks for a longer pause than this is asked again after this
 LONGEST_ASKED_PAUSE = 3600.0
@@ -68,9 +69,10 @@ def next_move(
     if seconds is None:
         return GiveUp(why="trying again would not help")
     if policy.attempts is not None and failures >= policy.attempts:
-        return GiveUp(why=f"{failures} attempts failed")
+        return GiveUp(why=f"{counted(failures, 'attempt')} failed")
     if elapsed + seconds >= policy.deadline.total_seconds():
-        return GiveUp(why=f"the next attempt would come after {policy.deadline.total_seconds():g} seconds")
+        deadline = counted(policy.deadline.total_seconds(), "second")
+        return GiveUp(why=f"the next attempt would come after {deadline}")
     return Wait(seconds=seconds)
 
 

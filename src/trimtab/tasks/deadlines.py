@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from trimtab.errors import Unavailable
+from trimtab.resources.counting import counted
 from trimtab.tasks.clock import Clock
 from trimtab.tasks.together import plain_group
 
@@ -35,6 +36,6 @@ async def _ring(limit: timedelta, clock: Clock, subject: str) -> None:
     await clock.sleep(limit.total_seconds())
     raise DeadlinePassed(
         subject,
-        f"it was not done within {limit.total_seconds():g} seconds",
+        f"it was not done within {counted(limit.total_seconds(), 'second')}",
         "Give it more time or less to do",
     )

@@ -28,6 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import Unavailable, UserError
+from trimtab.resources.counting import counted
 from trimtab.tasks.clock import Clock, SystemClock
 from trimtab.tasks.deadlines import DeadlinePassed, time_limit
 from trimtab.tasks.wire import (
@@ -433,7 +434,7 @@ def _end(status: int) -> str:
 def _busy(name: str, policy: PoolPolicy) -> WorkersBusy:
     return WorkersBusy(
         f"job {name}",
-        f"no worker process was free for {policy.patience.total_seconds():g} seconds",
+        f"no worker process was free for {counted(policy.patience.total_seconds(), 'second')}",
         "Allow more workers or send fewer jobs",
     )
 

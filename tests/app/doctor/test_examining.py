@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,9 @@ from trimtab.engine.stores.records import SECRETS
 from trimtab.errors import Missing
 from trimtab.kube import Access, Cluster, from_kubeconfig
 from trimtab.kube.cluster import PatchType
+from trimtab.programs import find
+from trimtab.programs.finding import dotted
+from trimtab.programs.pins import KNOWN
 from trimtab.resources.labels import RECORD_LABEL
 from trimtab.settings import (
     AppsSettings,
@@ -131,10 +135,22 @@ async def test_a_clock_that_is_far_off_is_noticed(cluster: MemoryCluster, tmp_pa
     assert (found["clock"].state, "ahead of ours" in found["clock"].what) == (State.WRONG, True)
 
 
-async def test_programs_that_are_not_there_are_named_with_what_to_do() -> None:
-    found = await examined(None, path="")
+async def test_programs_that_are_not_there_are_named_with_what_to_do(tmp_path: Path) -> None:
+    nothing = ProgramsSettings(fetch=False, cache=str(tmp_path))
+    found = await examined(None, replace(SETTINGS, programs=nothing), path="")
     assert [found[name].state for name in ("git", "helm")] == [State.WRONG, State.WARNING]
     assert "programs.fetch" in found["helm"].remedy
+
+
+async def test_a_program_that_was_fetched_is_told_with_its_place_and_others_are_to_be(tmp_path: Path) -> None:
+    fetching = replace(SETTINGS, programs=ProgramsSettings(cache=str(tmp_path)))
+    assert "is fetched" in (await examined(None, fetching, path=""))["helm"].what
+    pin = KNOWN["helm"].pins[os.uname().machine]
+    kept = await find("helm", path="")
+    (tmp_path / pin.sha256).mkdir(mode=0o700)
+    (tmp_path / pin.sha256 / pin.program).symlink_to(kept.path)
+    found = (await examined(None, fetching, path=""))["helm"]
+    assert found.what == f"helm {dotted(pin.version)} at {tmp_path / pin.sha256 / pin.program}"
 
 
 async def test_folders_that_cannot_be_written_are_named_with_their_settings() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.apiserver import MemoryCluster
-from trimtab.app.why.asking import resource_meant, split
+from trimtab.app.why.asking import not_there, resource_meant, split
 from trimtab.errors import InvalidSpec, Missing
 
 
@@ -28,3 +28,26 @@ def test_what_is_no_object_is_refused(text: str) -> None:
     with pytest.raises(InvalidSpec, match="KIND/NAME"):
         split(text)
     assert split("deploy/web") == ("deploy", "web")
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "said"),
+    [
+        (
+            ["shop", "test"],
+            (
+                "object deploy/web: there is none in namespace default; there is one in shop, test. "
+                "Ask: trimtab why deploy/web -n shop."
+            ),
+        ),
+        (
+            [],
+            (
+                "object deploy/web: there is none in namespace default, nor in any other. "
+                "See: kubectl get deploy -A."
+            ),
+        ),
+    ],
+)
+def test_whoever_asks_in_the_wrong_namespace_is_told_the_right_one(elsewhere: list[str], said: str) -> None:
+    assert str(not_there("deploy/web", "default", elsewhere)) == said

@@ -20,7 +20,7 @@ from trimtab.app.sources import AppSource, recorded
 from trimtab.app.why.showing import answer_json, answer_text
 from trimtab.engine.stores.changing import with_pin
 from trimtab.engine.units import Automated, Policy
-from trimtab.errors import GitUnreachable, RenderFailed
+from trimtab.errors import GitUnreachable, Missing, RenderFailed
 from trimtab.tasks import SystemClock
 
 
@@ -36,6 +36,16 @@ async def test_an_app_that_is_well_is_said_to_be(stage: Stage) -> None:
     answer = await stage.why()
     assert answer.well, answer
     assert answer.sentence.startswith("App shop is well: it is Synced and Healthy at ")
+
+
+async def test_an_object_that_is_elsewhere_is_told_with_its_namespace(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    home, stage.namespace = stage.namespace, "kube-system"
+    with pytest.raises(Missing) as told:
+        await stage.why("cm/settings")
+    assert told.value.reason == f"there is none in namespace kube-system; there is one in {home}"
+    with pytest.raises(Missing, match="nor in any other"):
+        await stage.why("cm/nothing-of-this-name")
 
 
 async def test_an_image_that_cannot_be_pulled_is_named_down_to_the_pod(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from trimtab.errors import InvalidSpec, Missing
 from trimtab.interfaces.cli.configuration import default_path, entries_of, settings_of
 from trimtab.interfaces.cli.verbs import Invocation, trimtab
-from trimtab.settings import ClusterSettings, Settings
+from trimtab.settings import Settings
 
 
 def written(path: Path, page_size: int) -> Path:
@@ -25,22 +25,18 @@ def called(environment: Mapping[str, str], config: Path | None = None, **overrid
     return settings_of(Invocation(environment=environment, config=config, overrides=overrides))
 
 
-def sized(page_size: int) -> Settings:
-    return Settings(cluster=ClusterSettings(page_size=page_size))
-
-
 def test_the_file_is_the_flags_or_the_environments_or_the_users(tmp_path: Path) -> None:
     written(tmp_path / "trimtab" / "config.toml", 1)
     user = {"XDG_CONFIG_HOME": str(tmp_path)}
     named = {**user, "TRIMTAB_CONFIG": str(written(tmp_path / "named.toml", 2))}
     flag = written(tmp_path / "flag.toml", 3)
-    assert called(user) == sized(1)
-    assert called(named) == sized(2)
-    assert called(named, flag) == sized(3)
+    found = [called(user), called(named), called(named, flag)]
+    assert [each.cluster.page_size for each in found] == [1, 2, 3]
 
 
 def test_no_file_of_the_user_means_the_defaults(tmp_path: Path) -> None:
-    assert called({"XDG_CONFIG_HOME": str(tmp_path)}) == Settings()
+    assert called({"XDG_CONFIG_HOME": str(tmp_path)}).cluster == Settings().cluster
+    assert called({"XDG_CONFIG_HOME": str(tmp_path)}).repositories.credentials_file.startswith(str(tmp_path))
 
 
 def test_the_usual_place_is_below_the_home_folder() -> None:
@@ -76,12 +72,12 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
 
 def test_the_verb_shows_every_setting_with_its_origin(tmp_path: Path) -> None:
     file = written(tmp_path / "c.toml", 7)
-    arguments = ["--config", str(file), "--set", "cluster.attempts=2", "settings", "-o", "json"]
+    arguments = ["--config", str(file), "--setting", "cluster.attempts=2", "settings", "-o", "json"]
     done = CliRunner().invoke(trimtab, arguments, obj={"TRIMTAB_CLUSTER__CONCURRENCY": "3"})
     rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(done.output)}
     assert rows["cluster.page_size"] == ("7", f"{file}: cluster.page_size")
     assert rows["cluster.concurrency"] == ("3", "environment variable TRIMTAB_CLUSTER__CONCURRENCY")
-    assert rows["cluster.attempts"] == ("2", "--set cluster.attempts")
+    assert rows["cluster.attempts"] == ("2", "--setting cluster.attempts")
     assert rows["cluster.request_timeout"] == ("30s", "default")
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from trimtab.app.sources import AppSource
-from trimtab.errors import InvalidSpec
-from trimtab.interfaces.cli.declaring import Asked, source_asked
+from trimtab.app import Apps
+from trimtab.app.sources import HERE, AppSource, recorded, source_of
+from trimtab.engine.units import Destination, SyncUnit
+from trimtab.errors import Conflict, InvalidSpec
+from trimtab.interfaces.cli.declaring import Asked, source_asked, unit_asked
 from trimtab.sources.rendering.specs import Helm, Parameter, SourceSpec
 
 URL = "https://git.example/team/shop.git"
@@ -57,3 +61,21 @@ def test_an_app_that_is_not_known_has_no_source_and_a_new_one_what_is_said() -> 
 def test_what_a_known_source_cannot_have_is_refused(said: Asked, known: AppSource, reason: str) -> None:
     with pytest.raises(InvalidSpec, match=reason):
         source_asked(said, known)
+
+
+class OneApp:
+    """The records of a cluster in which there is one app, `chart`, from the known source."""
+
+    async def find(self, name: str) -> SyncUnit | None:
+        here = Destination(cluster=HERE, namespace="shop")
+        return SyncUnit(id=name, source=recorded(KNOWN), destination=here) if name == "chart" else None
+
+
+async def meant(said: Asked) -> AppSource:
+    return source_of(await unit_asked(cast(Apps, OneApp()), said))
+
+
+async def test_another_revision_of_a_known_source_is_the_same_place_and_another_address_is_not() -> None:
+    assert await meant(asked(URL, "chart", "v2")) == source("chart", "v2", VALUES)
+    with pytest.raises(Conflict, match="this app comes from"):
+        await meant(asked("https://git.example/other.git", "chart"))

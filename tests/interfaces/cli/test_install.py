@@ -28,9 +28,9 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, .
         ),
         (
             (
-                "--set",
+                "--setting",
                 "repositories.poll_every=1m",
-                "--set",
+                "--setting",
                 "apps.namespace=here",
                 "install",
                 "--everything",

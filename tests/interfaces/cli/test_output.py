@@ -96,6 +96,26 @@ def test_letters_that_stdout_cannot_take_are_escaped_and_mean_the_same(output: s
     assert encoded(["né"], output) in {'[\n  "né"\n]', "- né"}
 
 
+#: what terminals obey, and what turns the order of what they show
+COMMANDS = [*map(chr, (*range(9), *range(11, 32), *range(127, 160))), "\u202e", "\u2066"]
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_what_is_for_programs_does_not_command_a_terminal_and_means_the_same(output: str) -> None:
+    value = {**{f"a{char}b": f"c{char}d\n" for char in COMMANDS}, "z": "the last lines\n\n\n"}
+    said = encoded(value, output) + "\n"
+    raw = {char for char in said if not char.isprintable() and char != "\n"}
+    # In a pipe YAML shows as they are what it counts among letters.
+    assert raw <= ({"\u202e", "\u2066"} if output == "yaml" else set())
+    assert yaml.safe_load(said) == value
+
+
+def test_names_are_as_they_are_in_a_pipe_and_harmless_on_a_terminal() -> None:
+    listing = Listing((), (), ["app/we\x1b[2Jb"], None)
+    assert shown(listing, "name", Paper()) == "app/we\x1b[2Jb"
+    assert shown(listing, "name", Paper(width=80)) == "app/we\\x1b[2Jb"
+
+
 def seen(columns: int, *arguments: str, **environment: str) -> str:
     """What somebody sees at a terminal of this width."""
     ours, theirs = pty.openpty()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.committing import git
 from trimtab.interfaces.cli.entry import run
 
 
@@ -15,7 +16,7 @@ from trimtab.interfaces.cli.entry import run
         (["plan", "shop", "--head", "fix"], 2, "--head needs --base"),
         (["plan", "shop", "--base", "main", "--out", "x"], 2, "it goes without --base"),
         (["plan", "shop", "payments", "--app", "one"], 2, "--app names one app"),
-        (["plan", ".", "--base", "main"], 2, "a folder has no revisions"),
+        (["plan", ".", "--base", "main"], 2, "it is no Git checkout, so it has no revisions"),
         (["apply", "nowhere.plan"], 3, "plan file nowhere.plan: it does not exist"),
         (["apply", "."], 2, "it cannot be read"),
     ],
@@ -33,3 +34,21 @@ def test_mistakes_are_told_before_anything_is_reached(
     assert run(arguments, environment) == code
     told = capsys.readouterr()
     assert (words in told.err, told.out) == (True, "")
+
+
+def test_the_files_of_a_checkout_are_planned_on_a_revision_of_it_without_any_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "deploy"
+    folder.mkdir()
+    settings = folder / "settings.yaml"
+    settings.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: old}}")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "first")):
+        git(tmp_path, *words)
+    settings.write_text(settings.read_text().replace("old", "new"))
+    monkeypatch.chdir(tmp_path)
+    environment = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CACHE", "CONFIG", "STATE")}
+    assert run(["plan", "deploy", "--base", "main"], environment) == 0
+    assert "/data/a: old -> new" in capsys.readouterr().out, "what is not committed yet counts"
+    assert run(["plan", "deploy", "--base", "main", "--head", "HEAD"], environment) == 0
+    assert "/data/a" not in capsys.readouterr().out

@@ -23,7 +23,7 @@ from trimtab.engine.units import (
 )
 from trimtab.interfaces.cli.history import history_listing
 from trimtab.interfaces.cli.output import shown
-from trimtab.interfaces.cli.status import app_listing, apps_listing
+from trimtab.interfaces.cli.status import app_listing, apps_listing, no_apps
 from trimtab.interfaces.cli.tree import tree_listing
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.tables import Paper
@@ -169,3 +169,9 @@ def test_history_tells_when_what_was_deployed_by_whom() -> None:
     (told,) = history_listing((entry,), "json").value
     assert (told["id"], told["revision"], told["seconds"]) == (3, COMMIT, 90.0)
     assert told["source"] == "https://git.example/shop.git at HEAD"
+
+
+def test_where_there_is_nothing_to_show_it_says_where_there_is() -> None:
+    assert no_apps("", ()) == "No apps yet. Make one with: trimtab sync SOURCE"
+    space = SHOP.destination.namespace
+    assert no_apps("elsewhere", (SHOP, SHOP)) == f"No apps in elsewhere; there are some in {space}"

@@ -160,7 +160,7 @@ def test_an_output_nobody_knows_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["cluster.page_size", "", "page"])
 def test_a_change_of_a_setting_needs_a_name_and_a_value(text: str) -> None:
-    done = invoke("--set", text, "settings")
+    done = invoke("--setting", text, "settings")
     assert done.exit_code == 2
     assert f"{text!r} is not of the form group.name=value" in done.output
 
@@ -180,4 +180,4 @@ def test_the_start_imports_nothing_that_only_some_verbs_need() -> None:
         "trimtab.settings",
     }
     assert heavy.intersection(loaded) == set()
-    assert not any(f"trimtab.interfaces.cli.{module}" in loaded for module in VERBS.values())
+    assert not any(f"trimtab.interfaces.cli.{module}" in loaded for module in VERBS)

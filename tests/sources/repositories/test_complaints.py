@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.errors import GitUnreachable, Missing, NotAllowed, SourceRefused, Throttled, TrimtabError
 from trimtab.programs.limits import Limit, Limits, program_stopped
-from trimtab.sources.repositories.complaints import Meaning, error_of, error_of_stop, meaning_of
+from trimtab.sources.repositories.complaints import Meaning, error_of, error_of_stop, meaning_of, with_word_of
 
 #: the words of git 2.39, curl and OpenSSH, as they were met
 WORDS: list[tuple[str, Meaning, type[TrimtabError]]] = [
@@ -98,3 +98,33 @@ def test_a_git_that_was_stopped_is_told_in_the_words_of_settings(
     assert isinstance(error, kind)
     assert words in str(error)
     assert "c4n4ry" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "reason", "remedy"),
+    [
+        (
+            Meaning.REFUSED,
+            "the server wants a credential, and none was found for this address (fatal: no)",
+            "Put one into ~/.config/trimtab/credentials.toml, ",
+        ),
+        (
+            Meaning.NO_REPOSITORY,
+            (
+                "there is no such repository, or it is not shown without a credential, "
+                "and none was found for this address (fatal: no)"
+            ),
+            "Mend the address, or put a credential into ~/.config/trimtab/credentials.toml, ",
+        ),
+    ],
+)
+def test_where_no_credential_was_shown_none_is_blamed_and_its_place_is_told(
+    meaning: Meaning, reason: str, remedy: str
+) -> None:
+    error = error_of(meaning, "repository web", "fatal: no")
+    told = with_word_of(error, "")
+    assert (type(told), told.reason, told.remedy.startswith(remedy)) == (type(error), reason, True)
+    shown = with_word_of(error, "entry 1")
+    assert shown.args == ("repository web", f"{meaning.value} (fatal: no); shown was entry 1", error.remedy)
+    elsewhere = error_of(Meaning.UNREACHABLE, "repository web", "fatal: no")
+    assert with_word_of(elsewhere, "") is elsewhere

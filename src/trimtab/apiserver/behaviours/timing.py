@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,6 +59,29 @@ def simulation_from(text: str | None) -> Simulation:
         return Simulation(text or "")
     except ValueError:
         return Simulation.NOTHING
+
+
+def simulation_warnings(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is said of asking for trouble in a way that brings none."""
+    spec = _below(manifest, "spec")
+    template = _below(_below(spec, "jobTemplate"), "spec") if "jobTemplate" in spec else spec
+    pod = manifest if manifest.get("kind") == "Pod" else _below(template, "template")
+    own, asked = _asked(manifest), _asked(pod)
+    known = ", ".join(each.value for each in Simulation if each.value)
+    if asked is not None and asked not in {each.value for each in Simulation}:
+        return (f"{SIMULATE}: {asked!r} is not known and changes nothing; known are {known}",)
+    if own is not None and asked is None and pod:
+        return (f"{SIMULATE}: it changes nothing here; put it on the pod template",)
+    return ()
+
+
+def _asked(manifest: Mapping[str, Any]) -> Any:
+    return _below(_below(manifest, "metadata"), "annotations").get(SIMULATE)
+
+
+def _below(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, Mapping) else {}
 
 
 def doubled(first: timedelta, cap: timedelta, times: int) -> timedelta:

@@ -15,6 +15,7 @@ from trimtab.kube.cluster import Question
 from trimtab.kube.discovery import ServerVersion
 from trimtab.programs.limits import Walls
 from trimtab.programs.pins import Version
+from trimtab.resources.counting import counted
 
 #: the oldest Kubernetes that always refuses unknown fields when asked to
 OLDEST: Final = (1, 27)
@@ -132,7 +133,7 @@ def records_check(namespace: str, count: int, unreadable: Sequence[str], *, reco
     if unreadable:
         words = f"{len(unreadable)} of {count + len(unreadable)} apps in {namespace} cannot be read: "
         return broken("records", words + "; ".join(unreadable), "Restore the Secrets of that namespace")
-    apps = "1 app is" if count == 1 else f"{count} apps are"
+    apps = counted(count, "app is", "apps are")
     return ok("records", f"{apps} recorded in {namespace}, and can be read")
 
 

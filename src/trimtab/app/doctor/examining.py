@@ -23,7 +23,7 @@ from trimtab.app.installation import NAMESPACES, find_installation
 from trimtab.engine import Keyring, RecordStore
 from trimtab.engine.stores.records import SECRETS
 from trimtab.engine.units import AllTold, Stored, UnitNews, Unreadable
-from trimtab.errors import TrimtabError
+from trimtab.errors import Missing, TrimtabError
 from trimtab.kube import Access, Cluster, HttpCluster, connect
 from trimtab.kube.cluster import Question
 from trimtab.kube.discovery import namespaced_v1
@@ -195,9 +195,8 @@ async def _program(name: str, settings: Settings, path: str, *, needed: bool) ->
     try:
         found = await find(name, path=path, settings=here_alone)
     except TrimtabError as error:
-        return checks.absent_check(
-            name, error, _pinned(name) if settings.programs.fetch else None, needed=needed
-        )
+        is_fetched = settings.programs.fetch and isinstance(error, Missing)
+        return checks.absent_check(name, error, _pinned(name) if is_fetched else None, needed=needed)
     return checks.program_check(name, str(found.path), found.version)
 
 

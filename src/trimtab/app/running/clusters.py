@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from trimtab.app.capabilities import capabilities_of
-from trimtab.app.running.fencing import fenced
+from trimtab.app.fencing import fenced
 from trimtab.engine import GivenClusters
 from trimtab.engine.units import ClusterEntry
 from trimtab.errors import InvalidSpec, Missing

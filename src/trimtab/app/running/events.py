@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.events import Event, Severity, severity_of
+from trimtab.resources.counting import counted
 from trimtab.resources.tables import one_line
 
 
@@ -85,7 +86,7 @@ class UnitsRead(Struct, frozen=True, kw_only=True, tag_field="event", tag="Units
     units: int
 
     def __str__(self) -> str:
-        return f"{self.units} units are declared in {self.origin} at {self.revision}"
+        return f"{counted(self.units, 'unit is', 'units are')} declared in {self.origin} at {self.revision}"
 
 
 class UnitsUnread(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitsUnread"):
@@ -152,6 +153,17 @@ class UnitRemovalHeld(Struct, frozen=True, kw_only=True, tag_field="event", tag=
         return f"its file is gone, and its objects are not yet: {self.reason}"
 
 
+class UnitStays(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitStays"):
+    """A unit's file is gone, and for this reason it is kept all the same."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"its file is gone, and it is kept all the same: {self.reason}"
+
+
 class UnitRemoved(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoved"):
     """A unit's file is gone, and so are its objects."""
 
@@ -185,6 +197,18 @@ class CommitFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="Com
         return f"{self.repository} is at {self.revision}, which concerns {self.units} units"
 
 
+class ChartFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="ChartFound"):
+    """A chart has a new version in the range that units want."""
+
+    at: datetime
+    chart: str
+    version: str
+    units: int
+
+    def __str__(self) -> str:
+        return f"chart {self.chart} is at {self.version}, which concerns {self.units} units"
+
+
 class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookHeard"):
     """A Git host said that something has changed."""
 
@@ -194,7 +218,7 @@ class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="We
     units: int
 
     def __str__(self) -> str:
-        return f"{self.provider} tells of a {self.kind}, which concerns {self.units} followers"
+        return f"{self.provider} tells of a {self.kind}, which concerns {counted(self.units, 'follower')}"
 
 
 class WebhookTurnedAway(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookTurnedAway"):
@@ -230,9 +254,11 @@ RunnerEvent: TypeAlias = (
     | UnitWithdrawn
     | UnitRemoving
     | UnitRemovalHeld
+    | UnitStays
     | UnitRemoved
     | SourceTrouble
     | CommitFound
+    | ChartFound
     | WebhookHeard
     | WebhookTurnedAway
     | Stopping
@@ -245,6 +271,7 @@ _WORRYING = (
     UnitsUnread,
     UnitFileRefused,
     UnitRemovalHeld,
+    UnitStays,
     SourceTrouble,
     WebhookTurnedAway,
 )

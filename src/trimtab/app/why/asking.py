@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trimtab.errors import InvalidSpec, Missing
 from trimtab.kube.discovery import Discovery, Resource
 
@@ -22,3 +24,13 @@ def resource_meant(discovery: Discovery, text: str) -> Resource:
         if word in names and (not group or resource.group == group) and "get" in resource.verbs:
             return resource
     raise Missing(f"kind {text}", "the cluster serves no such kind", "See: kubectl api-resources")
+
+
+def not_there(text: str, namespace: str, elsewhere: Sequence[str]) -> Missing:
+    """That an object is not in this namespace, and where there is one of its kind and name."""
+    reason = f"there is none in namespace {namespace}"
+    if not elsewhere:
+        kind, _ = split(text)
+        return Missing(f"object {text}", f"{reason}, nor in any other", f"See: kubectl get {kind} -A")
+    there = f"there is one in {', '.join(elsewhere)}"
+    return Missing(f"object {text}", f"{reason}; {there}", f"Ask: trimtab why {text} -n {elsewhere[0]}")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from trimtab.app.apps import Apps
 from trimtab.app.shards import is_kept
 from trimtab.app.sources import source_of
-from trimtab.app.why.asking import resource_meant, split
+from trimtab.app.why.asking import not_there, resource_meant, split
 from trimtab.app.why.chain import Answer, answer_from
 from trimtab.app.why.facts import Facts
 from trimtab.app.why.families import Family, read_family
@@ -29,12 +29,13 @@ from trimtab.engine.control.policy import entry_of
 from trimtab.engine.control.statuses import status_after
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.marks import Mark
-from trimtab.engine.operations import Operation, StepPhase
+from trimtab.engine.operations import Operation, StepPhase, Strategy
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import SyncUnit, UnitStatus
 from trimtab.errors import Missing, TrimtabError
 from trimtab.kube import Lease
-from trimtab.kube.discovery import Discovery
+from trimtab.kube.cluster import Selection
+from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.failures import Forbidden, NotFound
 from trimtab.kube.objects import KubeObject, OwnerReference
 from trimtab.kube.times import BadTime, parse_time
@@ -107,7 +108,7 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
 def _operation(facts: Facts, unit: SyncUnit) -> Operation:
     """What the app is compared with: nothing where it is to go, what it is pinned to, or its source."""
     if facts.is_going:
-        return Operation(delete=True, prune=True)
+        return Operation(delete=True, prune=True, strategy=Strategy.APPLY)
     if unit.pinned is None:
         return Operation(prune=True)
     entry = entry_of(unit, unit.pinned.entry)
@@ -248,8 +249,14 @@ async def _place(apps: Apps, text: str, namespace: str) -> _Place:
     kind, name = split(text)
     discovery = await apps.cluster.discover()
     resource = resource_meant(discovery, kind)
-    space = namespace if resource.namespaced else ""
-    found = root = await apps.cluster.get(resource, name, namespace=space)
+    try:
+        space = namespace if resource.namespaced else ""
+        found = root = await apps.cluster.get(resource, name, namespace=space)
+    except NotFound as error:
+        elsewhere = await _namespaces_with(apps, resource, name) if resource.namespaced else None
+        if elsewhere is None:
+            raise
+        raise not_there(text, namespace, elsewhere) from error
     kinds = {(found.key.group, found.key.kind)}
     for _ in range(_HIGHEST):
         above = await _above(apps, discovery, root)
@@ -258,6 +265,17 @@ async def _place(apps: Apps, text: str, namespace: str) -> _Place:
         root = above
         kinds.add((root.key.group, root.key.kind))
     return _Place(found=found, root=root, kinds=frozenset(kinds))
+
+
+async def _namespaces_with(apps: Apps, resource: Resource, name: str) -> list[str] | None:
+    """Where there is an object of this kind and name; None if we may not know."""
+    wanted, found = Selection(fields=f"metadata.name={name}"), []
+    try:
+        async for page in apps.cluster.list(resource, select=wanted):
+            found += [each.metadata.namespace or "" for each in page.objects]
+    except TrimtabError:
+        return None
+    return sorted(found)
 
 
 async def _above(apps: Apps, discovery: Discovery, found: KubeObject) -> KubeObject | None:

@@ -13,6 +13,7 @@ from trimtab.app.why.facts import Facts, Finding, Seen, about_object
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.health.values import HOOK_FINALIZERS
 from trimtab.kube.times import BadTime, parse_time
+from trimtab.resources.counting import counted
 
 _IMAGE: Final = frozenset(
     {
@@ -237,7 +238,7 @@ def crash_loop(facts: Facts) -> Iterator[Finding]:
             yield about_object(
                 key,
                 f"keeps crashing: container {container.name} {_ending(ended)}, "
-                f"restarted {container.restart_count} times",
+                f"restarted {counted(container.restart_count, 'time')}",
                 evidence=_joined(container.why_waiting, waiting.message if waiting else ""),
                 remedy=f"Read why: kubectl logs -n {key.namespace} {key.name} -c {container.name} --previous",
                 since=pod.unready_since,

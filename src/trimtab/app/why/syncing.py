@@ -20,6 +20,7 @@ from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.rows import Difference, Verdict
 from trimtab.engine.sync.judging import tells_of_a_move
 from trimtab.engine.sync.steps import Prune
+from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
 
 _MOST_TOLD = 3
@@ -154,7 +155,7 @@ def being_deleted(facts: Facts) -> Iterator[Finding]:
     name = facts.unit.id
     yield _about_app(
         facts,
-        f"is being deleted, and {_counted(len(left), 'object')} of it {_is(left)} still there",
+        f"is being deleted, and {counted(len(left), 'object')} of it {_is(left)} still there",
         evidence=_named(left),
         remedy=f"Finish it: trimtab delete {name}; or leave them: trimtab delete {name} --abandon",
         since=facts.state.started_at if facts.state is not None else None,
@@ -183,7 +184,7 @@ def prune_held(facts: Facts) -> Iterator[Finding]:
     waits = facts.state is not None and facts.is_unfinished and "consent" in facts.state.message
     yield _about_app(
         facts,
-        f"would delete {_counted(len(deletions), 'object')}, and nobody has agreed to that",
+        f"would delete {counted(len(deletions), 'object')}, and nobody has agreed to that",
         evidence=f"{reasons}: {_named([step.key for step in deletions])}",
         remedy=f"If it is meant: {_bringing(facts, '--prune --confirm-deletions')}; else put it back",
         since=facts.state.waiting_since if waits and facts.state else None,
@@ -197,23 +198,28 @@ def not_pruned(facts: Facts) -> Iterator[Finding]:
     extra = [step for step in facts.plan.steps if isinstance(step, Prune)]
     left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
     if left:
-        what = f"still has {_counted(len(left), 'object')} that the source no longer declares"
+        what = f"still has {counted(len(left), 'object')} that the source no longer declares"
         remedy = f"Delete {'it' if len(left) == 1 else 'them'}: {_bringing(facts, '--prune')}"
         yield _about_app(facts, what, evidence=_named([step.key for step in left]), remedy=remedy)
     if kept:
-        what = f"keeps {_counted(len(kept), 'object')} that the source no longer declares"
+        what = f"keeps {counted(len(kept), 'object')} that the source no longer declares"
         reasons = ", ".join(dict.fromkeys(step.skip for step in kept))
         evidence = f"{_named([step.key for step in kept])}: {reasons}"
         yield _about_app(facts, what, evidence=evidence, remedy="Delete by hand what is not meant")
 
 
 def hook_failed(facts: Facts) -> Iterator[Finding]:
-    """A hook of the last sync ended badly."""
+    """A hook of the last sync, or of the deletion, ended badly."""
+    delete = f"trimtab delete {facts.unit.id}" if facts.unit is not None else ""
     for result in failed_results(facts):
         if result.hook and result.status is not StepStatus.SYNC_FAILED:
             evidence = "; ".join(filter(None, (result.message, *_endings(facts, result.key))))
-            remedy = f"Mend what it runs, see its pods' logs, and sync again: {_syncing(facts)}"
-            what = f"failed as {result.sync_phase.value} hook, so the sync stopped"
+            again = f"sync again: {_syncing(facts)}"
+            if facts.is_going:
+                again = f"go on: {delete}; or leave hooks out: {delete} --skip-hooks"
+            remedy = f"Mend what it runs, see its pods' logs, and {again}"
+            stopped = "deletion" if facts.is_going else "sync"
+            what = f"failed as {result.sync_phase.value} hook, so the {stopped} stopped"
             yield about_object(result.key, what, evidence=evidence, remedy=remedy, since=result.at)
 
 
@@ -272,7 +278,7 @@ def field_owner(facts: Facts) -> Iterator[Finding]:
         managers = ", ".join(dict.fromkeys(each.manager for each in foreign))
         yield about_object(
             row.key,
-            f"differs from its source in {_counted(len(foreign), 'field')} that {managers} set",
+            f"differs from its source in {counted(len(foreign), 'field')} that {managers} set",
             evidence=_told(foreign),
             remedy=f"Put it back: {_bringing(facts)}; or leave the field to them: take it out of the source",
         )
@@ -353,10 +359,6 @@ def _about_app(
     facts: Facts, what: str, *, evidence: str, remedy: str = "", since: datetime | None = None
 ) -> Finding:
     return Finding(subject=facts.about, what=what, evidence=evidence, remedy=remedy, since=since)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _named(keys: list[ResourceKey]) -> str:

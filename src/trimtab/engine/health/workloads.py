@@ -18,6 +18,7 @@ from trimtab.engine.health.values import (
     suspended,
     unknown,
 )
+from trimtab.resources.counting import counted
 
 
 class RollingUpdate(Struct, frozen=True, kw_only=True, gc=False):
@@ -111,16 +112,18 @@ def stateful_set(view: Workload) -> Health:
     wanted, strategy = view.wanted.replicas, view.wanted.update_strategy or Strategy()
     ready, updated = status.ready_replicas or 0, status.updated_replicas or 0
     if wanted is not None and ready < wanted:
-        return progressing(f"Waiting for {wanted - ready} pods to be ready")
+        return progressing(f"Waiting for {counted(wanted - ready, 'pod')} to be ready")
     if strategy.type == "RollingUpdate" and strategy.rolling_update is not None:
         partition = strategy.rolling_update.partition
         if wanted is not None and partition is not None and updated < wanted - partition:
             return progressing(f"{updated} of {wanted - partition} new pods have been updated")
-        return healthy(f"{updated} new pods have been updated")
+        return healthy(f"{counted(updated, 'new pod has', 'new pods have')} been updated")
     if strategy.type == "OnDelete":
-        return healthy(f"{ready} pods are ready; they are updated when they are deleted")
+        pods = counted(ready, "pod is", "pods are")
+        return healthy(f"{pods} ready; they are updated when they are deleted")
     if status.update_revision != status.current_revision:
-        return progressing(f"Waiting for {updated} pods to be at revision {status.update_revision}")
+        pods = counted(updated, "pod")
+        return progressing(f"Waiting for {pods} to be at revision {status.update_revision}")
     return healthy()
 
 

@@ -16,9 +16,11 @@ from trimtab.engine.operations import (
     StepResult,
     StepStatus,
     SyncPhase,
+    taken_up,
 )
 from trimtab.engine.sync.acts import Clear, Discard, Done, Failed, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
+from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
 
 _MOST_CAUSES = 10
@@ -154,7 +156,7 @@ def causes(results: Iterable[StepResult]) -> str:
         for why, key in list(first.items())[:_MOST_CAUSES]
     ]
     more = len(first) - len(told)
-    return "; ".join(told) + (f"; and {more} more causes" if more else "")
+    return "; ".join(told) + (f"; and {counted(more, 'more cause')}" if more else "")
 
 
 def closed(state: OperationState, end: Done | Failed, now: datetime) -> OperationState:
@@ -198,6 +200,7 @@ def next_attempt(state: OperationState, now: datetime) -> OperationState:
         state,
         retry_at=None,
         attempt_at=now,
+        operation=taken_up(state.operation, state),
         results=(),
         hooks=(),
         begun=(),

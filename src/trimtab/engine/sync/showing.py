@@ -23,6 +23,7 @@ from trimtab.engine.sync.steps import (
     SyncPlan,
     WriteMode,
 )
+from trimtab.resources.counting import counted
 from trimtab.resources.tables import ENDLESS, Column, Paper, fitted
 
 #: what Markdown and its readers take for more than a character
@@ -69,7 +70,7 @@ def _row(step: Step) -> tuple[str, str, str, str, str]:
 
 def _held(plan: SyncPlan) -> Iterable[str]:
     reasons = dict.fromkeys(step.hold for step in plan.held)
-    count = f"{len(plan.held)} deletion{'' if len(plan.held) == 1 else 's'}"
+    count = counted(len(plan.held), "deletion")
     return [f"waits for consent to {count}: {reason}" for reason in reasons]
 
 
@@ -118,7 +119,7 @@ def _step_json(step: Step) -> dict[str, Any]:
 def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
     """The plan for a pull request's comment: a heading that counts, and a table of at most so many steps."""
     made_of = f" at {_code(plan.revision)}" if plan.revision else ""
-    title = f"### {_plain(plan.unit)}{made_of}: {counted(plan)}"
+    title = f"### {_plain(plan.unit)}{made_of}: {_sum(plan)}"
     rows = [f"| {' | '.join(_cells(step))} |" for step in plan.steps[:most]]
     table_ = ["| action | object | wave | why |", "|---|---|---|---|", *rows] if rows else []
     more = len(plan.steps) - most
@@ -129,7 +130,7 @@ def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def counted(plan: SyncPlan) -> str:
+def _sum(plan: SyncPlan) -> str:
     """What a plan does, counted: `2 apply, 1 prune`."""
     counts = Counter(action(step) for step in plan.steps)
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "nothing to do"

@@ -35,9 +35,9 @@ def apply(invocation: Invocation, /, reach: Reach, word: Word, file: Path) -> No
       trimtab apply shop.plan
       trimtab apply shop.plan --yes --confirm-deletions
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    asyncio.run(_applied(invocation, reach, word, file))
+    run_main(_applied(invocation, reach, word, file))
 
 
 def _content(file: Path) -> bytes:

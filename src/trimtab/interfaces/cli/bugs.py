@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trimtab import __version__
+from trimtab.settings.places import placed
 
 
 def recorded(exc: Exception, environment: Mapping[str, str], *, debug: bool) -> str:
@@ -34,7 +35,7 @@ def _details(exc: Exception, name: str) -> str:
 
 
 def _folder(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "trimtab" / "bugs"
+    return Path(placed("~/.local/state/trimtab/bugs", environment)[0]).expanduser()
 
 
 def _kept(details: str, folder: Path, name: str) -> Path:

@@ -72,12 +72,12 @@ def up(
         started = background.start(folder, config.absolute(), port=port, environment=invocation.environment)
         click.echo(_told("The cluster is up", started))
         return
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if ready is None:
         click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
     serving = background.run(folder, config.absolute(), port=port, ready=ready, leash=leash, brisk=brisk)
-    asyncio.run(serving)
+    run_main(serving)
 
 
 @cluster.command()
@@ -118,8 +118,9 @@ def down(invocation: Invocation) -> None:
 
 
 def _folder(environment: Mapping[str, str]) -> Path:
-    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "trimtab" / "cluster"
+    from trimtab.settings.places import placed
+
+    return Path(placed("~/.local/state/trimtab/cluster", environment)[0]).expanduser()
 
 
 def _told(sentence: str, state: State) -> str:

@@ -58,12 +58,12 @@ def within(seconds: float, ask: Callable[[], list[str]]) -> list[str]:
 
 def _question(context: click.Context) -> tuple[float, Callable[[], list[str]]]:
     """How long to wait, and what for: all that can be got ready before the cluster is asked."""
-    import asyncio
     from functools import partial
 
     from trimtab.interfaces.cli.configuration import settings_of
     from trimtab.interfaces.cli.reaching import Reach, access_of
     from trimtab.interfaces.cli.verbs import Invocation
+    from trimtab.tasks.loops import run_main
 
     root, given = context.find_root(), context.params
     invocation = Invocation(
@@ -76,7 +76,7 @@ def _question(context: click.Context) -> tuple[float, Callable[[], list[str]]]:
     settings = settings_of(invocation)
     access = access_of(invocation, reach, settings)
     ask = partial(_names, access, settings.cluster, settings.apps.namespace)
-    return settings.apps.complete_within.total_seconds(), lambda: asyncio.run(ask())
+    return settings.apps.complete_within.total_seconds(), lambda: run_main(ask())
 
 
 async def _names(access: Access, settings: ClusterSettings, namespace: str) -> list[str]:

@@ -14,6 +14,7 @@ from trimtab.errors import InvalidSpec, Missing, NotAllowed
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.settings import Settings
 from trimtab.settings.merge import Effective, built, effective
+from trimtab.settings.places import placed
 
 
 def settings_of(invocation: Invocation) -> Settings:
@@ -35,7 +36,7 @@ def _named(environment: Mapping[str, str]) -> Path | None:
 
 def default_path(environment: Mapping[str, str]) -> Path:
     """Where the file is looked for when nobody names one; it may be absent."""
-    return Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "trimtab" / "config.toml"
+    return Path(placed("~/.config/trimtab/config.toml", environment)[0]).expanduser()
 
 
 def entries_of(path: Path) -> Mapping[str, object]:

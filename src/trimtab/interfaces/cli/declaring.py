@@ -206,8 +206,7 @@ def _same_place(named: AppSource | None, known: AppSource | None, asked: Asked) 
             raise InvalidSpec(f"source {known}", "a chart has no path", "Leave out --path")
         spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
         return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
-    places = [(each.folder, each.repo_url, each.spec.path, each.spec.chart) for each in (named, known)]
-    return replace(named, spec=known.spec) if places[0] == places[1] else named
+    return replace(named, spec=known.spec) if _place(named) == _place(known) else named
 
 
 async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
@@ -246,13 +245,9 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     return replace(known, source=recorded(source))
 
 
-def _place(source: AppSource) -> AppSource:
-    """Where a source is, whatever values it has."""
-    from msgspec.structs import replace
-
-    from trimtab.sources.rendering.specs import SourceSpec
-
-    return replace(source, spec=SourceSpec(path=source.spec.path, chart=source.spec.chart))
+def _place(source: AppSource) -> tuple[str, ...]:
+    """Where a source is, whatever its revision and its values: another branch of it is no other place."""
+    return source.folder, source.repo_url, source.spec.path, source.spec.chart
 
 
 def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:

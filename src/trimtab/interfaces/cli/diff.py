@@ -74,9 +74,9 @@ def diff(
     if desired:
         found = _of_files(desired, live, field_manager, asked.namespace)
     else:
-        import asyncio
+        from trimtab.tasks.loops import run_main
 
-        found = asyncio.run(_of_app(invocation, reach, asked))
+        found = run_main(_of_app(invocation, reach, asked))
     _print(invocation, found, output)
     if found.problems:
         raise NotCompared.of(found.problems)

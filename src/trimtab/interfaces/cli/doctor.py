@@ -39,11 +39,10 @@ def doctor(
       trimtab doctor --context staging -n shop
       trimtab doctor -o json
     """
-    import asyncio
-
     from trimtab.app.doctor.checks import State
+    from trimtab.tasks.loops import run_main
 
-    found = asyncio.run(_examined(invocation, reach, namespace, is_told=output == "text"))
+    found = run_main(_examined(invocation, reach, namespace, is_told=output == "text"))
     if output != "text":
         lines = [{"check": c.name, "state": c.state.value, "what": c.what, "remedy": c.remedy} for c in found]
         click.echo(encoded(lines, output))

@@ -63,6 +63,12 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
     match exc:
         case click.exceptions.Exit():
             return exc.exit_code
+        case click.exceptions.NoArgsIsHelpError():
+            click.echo(exc.ctx.get_help(), color=color)
+            return 0
+        case click.UsageError():
+            _say(_wrong_words(exc), color)
+            return exc.exit_code
         case click.ClickException():
             exc.show()
             return exc.exit_code
@@ -85,12 +91,15 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
 
 
 def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is the third answer
-    click.echo(f"{click.style('Error:', fg='red')} {_harmless(sentence)}", err=True, color=color)
+    from trimtab.resources.tables import harmless  # errors repeat what servers and programs said
+
+    click.echo(f"{click.style('Error:', fg='red')} {harmless(sentence)}", err=True, color=color)
 
 
-def _harmless(sentence: str) -> str:
-    """The sentence without what would command a terminal: errors repeat what servers and programs said."""
-    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in sentence)
+def _wrong_words(exc: click.UsageError) -> str:
+    from trimtab.interfaces.cli.hints import said
+
+    return said(exc)
 
 
 def _circumstance(exc: OSError) -> TrimtabError | None:

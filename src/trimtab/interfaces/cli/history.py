@@ -40,9 +40,9 @@ def history(invocation: Invocation, /, reach: Reach, app: str, output: str) -> N
       trimtab history shop
       trimtab history shop -o json
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    found = asyncio.run(_found(invocation, reach, app))
+    found = run_main(_found(invocation, reach, app))
     if not found.status.history and output in {"table", "wide"}:
         click.echo(f"No sync of {app} has succeeded yet.", err=True)
     pinned = found.pinned.entry if found.pinned else 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from trimtab.resources.tables import Column, Paper, fitted, one_line
+from trimtab.resources.tables import Column, Paper, fitted, harmless, one_line
 
 if TYPE_CHECKING:
     from trimtab.interfaces.cli.verbs import Invocation
@@ -76,7 +76,7 @@ def show(invocation: Invocation, listing: Listing, output: str) -> None:
 def shown(listing: Listing, output: str, paper: Paper) -> str:
     """A listing in one of the forms of `rows_option`."""
     if output == "name":
-        return "\n".join(listing.names)
+        return "\n".join(map(one_line, listing.names) if paper.width else listing.names)
     if output not in {"table", "wide"}:
         return encoded(listing.value, output)
     chosen = [number for number, each in enumerate(listing.columns) if output == "wide" or not each.wide]
@@ -124,10 +124,21 @@ def encoded(value: object, output: str) -> str:
     if output == "yaml":
         from trimtab.resources.yaml import dump
 
-        text = dump(value).rstrip("\n")
+        text = dump(value).removesuffix("\n")  # further ones belong to the value
+        text = harmless(text) if sys.stdout.isatty() else text
     else:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
+        text = json_text(value)
     return text if _takes(sys.stdout.encoding, text) else json.dumps(value, indent=2)
+
+
+def json_text(value: object) -> str:
+    """The value as JSON, whatever would command a terminal written as JSON writes what is not for the eye."""
+    import json
+
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def _takes(encoding: str, text: str) -> bool:

@@ -24,9 +24,9 @@ def pause(invocation: Invocation, /, reach: Reach, app: str, reason: str) -> Non
       trimtab pause shop --reason "database migration until noon"
       trimtab resume shop
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    click.echo(asyncio.run(_paused(invocation, reach, app, reason)))
+    click.echo(run_main(_paused(invocation, reach, app, reason)))
 
 
 async def _paused(invocation: Invocation, reach: Reach, app: str, reason: str) -> str:

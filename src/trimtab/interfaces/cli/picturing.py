@@ -19,6 +19,7 @@ from trimtab.engine.live import Live
 from trimtab.engine.operations import StepStatus, SyncPhase
 from trimtab.engine.sync.steps import Prune, Step, SyncPlan
 from trimtab.engine.units import SyncUnit
+from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
 
 #: how many objects of a wave are named
@@ -122,7 +123,7 @@ class Picture:
         words = Counter(_word(event) for event in self._done.values())
         hooks = words.pop(_HOOK, 0)
         told = [f"{number} {word}" for word, number in words.items()]
-        told += [f"{hooks} {_HOOK}{'s' if hooks > 1 else ''}"] if hooks else []
+        told += [counted(hooks, _HOOK)] if hooks else []
         return ", ".join(told) or "nothing to do"
 
     def _current(self, order: list[Wave]) -> int:

@@ -32,7 +32,7 @@ class Between(NamedTuple):
 @apps_options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Store it for `trimtab apply`.")
 @click.option("--base", default="", help="Plan on this revision as if it were live; no cluster is looked at.")
-@click.option("--head", default="", help="With --base: the revision to plan; the source's own unless given.")
+@click.option("--head", default="", help="With --base: plan this revision instead of the source as it is.")
 @cluster_options
 @output_forms("text", "markdown", "json", "yaml")
 @click.pass_obj
@@ -49,26 +49,28 @@ def plan(
     """Print what `trimtab sync` would do; no object is written.
 
     SOURCE is a folder, a Git address, a chart, or the name of an app; there may be several. With --base and
-    --head it is what a pull request changes, whatever drifted in a cluster.
+    --head it is what a pull request changes, whatever drifted in a cluster; in a folder of a checkout they
+    are revisions of that repository, and without --head the files are planned as they are, committed or not.
 
     \b
     Examples:
       trimtab plan ./deploy --prune
       trimtab plan shop payments -o json
       trimtab plan shop --prune --out shop.plan && trimtab apply shop.plan
+      trimtab plan ./deploy --base origin/main
       trimtab plan https://git.example/team/shop.git --path live --base main --head fix-1 -o markdown
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if head and not base:
         raise click.UsageError("--head needs --base.")
     if base and out is not None:
         raise click.UsageError("--out stores what can be applied: it goes without --base.")
     if base:
-        plans = asyncio.run(_proposed(invocation, reach, asked, Between(base, head)))
+        plans = run_main(_proposed(invocation, reach, asked, Between(base, head)))
         click.echo(_shown(plans, output, paper_at(invocation)))
         return
-    plans, content = asyncio.run(_planned(invocation, reach, asked, is_stored=out is not None))
+    plans, content = run_main(_planned(invocation, reach, asked, is_stored=out is not None))
     if out is not None:
         _write(out, content)
     click.echo(_shown(plans, output, paper_at(invocation)))
@@ -136,7 +138,7 @@ async def _proposed(
     operations = [operation_asked(each) for each in asked]
     if None in units:
         async with apps_at(invocation, reach) as apps:
-            found = [_with_revisions(await unit_asked(apps, each)) for each in asked]
+            found = [await unit_asked(apps, each) for each in asked]
             pairs = zip(found, operations, strict=True)
             return [await propose(apps.manifests, unit, *between, what) for unit, what in pairs]
     settings, path = settings_of(invocation), invocation.environment.get("PATH", "")
@@ -155,13 +157,4 @@ def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
     if source is None:
         return None
     destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
-    unit = SyncUnit(id=asked.app or name_for(source), source=recorded(source), destination=destination)
-    return _with_revisions(unit)
-
-
-def _with_revisions(unit: SyncUnit) -> SyncUnit:
-    from trimtab.app.sources import source_of
-
-    if source_of(unit).folder:
-        raise InvalidSpec(f"app {unit.id}", "a folder has no revisions", "Name a repository")
-    return unit
+    return SyncUnit(id=asked.app or name_for(source), source=recorded(source), destination=destination)

@@ -42,14 +42,13 @@ def render(
       trimtab render oci://registry.example/team/web --revision 1.2.3
       trimtab render https://charts.example --chart web --revision '^1.2'
     """
-    import asyncio
-
     from trimtab.app.sources import recorded
     from trimtab.engine.units import Destination, SyncUnit
     from trimtab.errors import InvalidSpec
     from trimtab.interfaces.cli.configuration import settings_of
     from trimtab.interfaces.cli.origins import name_for
     from trimtab.interfaces.cli.output import encoded
+    from trimtab.tasks.loops import run_main
 
     found = source_asked(asked)
     if found is None:
@@ -61,7 +60,7 @@ def render(
         source=recorded(found),
         destination=Destination(cluster="none", namespace=asked.namespace),
     )
-    manifests = asyncio.run(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
+    manifests = run_main(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
     if output == "json":
         click.echo(encoded(manifests, output))
     else:

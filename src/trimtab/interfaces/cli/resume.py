@@ -23,9 +23,9 @@ def resume(invocation: Invocation, /, reach: Reach, app: str) -> None:
       trimtab resume shop
       trimtab resume shop && trimtab sync shop
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    click.echo(asyncio.run(_resumed(invocation, reach, app)))
+    click.echo(run_main(_resumed(invocation, reach, app)))
 
 
 async def _resumed(invocation: Invocation, reach: Reach, app: str) -> str:

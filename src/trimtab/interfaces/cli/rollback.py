@@ -59,10 +59,10 @@ def rollback(
       trimtab rollback shop 3 --prune --reason "4 crashes"
       trimtab resume shop && trimtab sync shop
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     goal = Goal(app=app, entry=entry, reason=reason, prune=prune)
-    asyncio.run(_rolled_back(invocation, reach, goal, word))
+    run_main(_rolled_back(invocation, reach, goal, word))
 
 
 async def _rolled_back(invocation: Invocation, reach: Reach, goal: Goal, word: Word) -> None:

@@ -65,11 +65,10 @@ def run(
       trimtab run --repo https://git.example/team/fleet.git --path units --cluster prod=prod-admin
       trimtab run --namespaces shop,cart --log json
     """
-    import asyncio
-
     from trimtab.app.running import Process, keep_running
     from trimtab.app.running.figures import RunnerFigures
     from trimtab.app.running.telling import Log
+    from trimtab.tasks.loops import run_main
 
     settings, figures = _settings(invocation, given), RunnerFigures()
     log = Log(lambda line: click.echo(line, err=True), as_json=settings.runner.log == "json")
@@ -82,7 +81,7 @@ def run(
         tell=log.tell,
         figures=figures,
     )
-    asyncio.run(keep_running(process))
+    run_main(keep_running(process))
 
 
 def _settings(invocation: Invocation, given: dict[str, object]) -> Settings:

@@ -43,29 +43,41 @@ _SHORT = 10
 
 @click.command()
 @click.argument("app", required=False, shell_complete=app_names)
+@click.option("-n", "--namespace", default="", help="Only apps whose objects go there.")
 @cluster_options
 @rows_option
 @click.pass_obj
-def status(invocation: Invocation, /, reach: Reach, app: str | None, output: str) -> None:
+def status(invocation: Invocation, /, reach: Reach, app: str | None, namespace: str, output: str) -> None:
     """Print how an app stands now, or how all of them stood when they were last looked at.
 
     \b
     Examples:
       trimtab status
-      trimtab status -o wide
+      trimtab status -n shop -o wide
       trimtab status shop
       trimtab status shop -o json
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if app is None:
-        units = asyncio.run(_all(invocation, reach))
+        known = run_main(_all(invocation, reach))
+        units = tuple(unit for unit in known if namespace in {"", unit.destination.namespace})
         if not units and output in {"table", "wide"}:
-            click.echo("No apps yet. Make one with: trimtab sync SOURCE", err=True)
+            click.echo(no_apps(namespace, known), err=True)
         show(invocation, apps_listing(units, output), output)
+    elif namespace:
+        raise click.UsageError("An app is named without -n: its name is known in the whole cluster.")
     else:
-        unit = asyncio.run(_one(invocation, reach, app))
+        unit = run_main(_one(invocation, reach, app))
         show(invocation, app_listing(unit, paper_at(invocation)), output)
+
+
+def no_apps(namespace: str, known: tuple[SyncUnit, ...]) -> str:
+    """What to say where there is nothing to show."""
+    if not known:
+        return "No apps yet. Make one with: trimtab sync SOURCE"
+    spaces = sorted({unit.destination.namespace for unit in known})
+    return f"No apps in {namespace}; there are some in {', '.join(spaces)}"
 
 
 async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:

@@ -15,6 +15,7 @@ from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.tasks.loops import run_main
 
 if TYPE_CHECKING:
     from trimtab.app import Work
@@ -70,7 +71,7 @@ def sync(
     """
     asks = not yes and sys.stdin.isatty()
     wish = Wish(asks=asks, deletions=confirm_deletions, waits=not no_wait, timeout=timeout, dry_run=dry_run)
-    asyncio.run(_synced(invocation, reach, asked, wish))
+    run_main(_synced(invocation, reach, asked, wish))
 
 
 async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:

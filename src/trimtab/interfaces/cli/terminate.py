@@ -35,9 +35,9 @@ def terminate(invocation: Invocation, /, reach: Reach, app: str, timeout: float)
       trimtab terminate shop
       trimtab terminate shop --timeout 30
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    state = asyncio.run(_ended(invocation, reach, app, timeout))
+    state = run_main(_ended(invocation, reach, app, timeout))
     click.echo(one_line(f"{app}: {state.phase.value}: {state.message}"))
 
 

@@ -43,9 +43,9 @@ def tree(invocation: Invocation, /, reach: Reach, app: str, output: str) -> None
       trimtab tree shop -o wide
       trimtab tree shop -o json
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
-    unit, nodes = asyncio.run(_grown(invocation, reach, app))
+    unit, nodes = run_main(_grown(invocation, reach, app))
     show(invocation, tree_listing(unit, nodes, paper_at(invocation)), output)
 
 

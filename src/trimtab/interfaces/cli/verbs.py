@@ -12,52 +12,42 @@ from typing import NamedTuple
 
 import click
 
-#: verb → the module beside this one that holds the command of that name
-VERBS = {
-    "apply": "apply",
-    "cluster": "cluster",
-    "completion": "completion",
-    "delete": "delete",
-    "demo": "demo",
-    "diff": "diff",
-    "doctor": "doctor",
-    "health": "health",
-    "history": "history",
-    "install": "install",
-    "pause": "pause",
-    "plan": "plan",
-    "render": "render",
-    "resume": "resume",
-    "rollback": "rollback",
-    "run": "run",
-    "settings": "settings",
-    "status": "status",
-    "sync": "sync",
-    "terminate": "terminate",
-    "tree": "tree",
-    "version": "version",
-    "wait": "wait",
-    "why": "why",
+#: verbs, as the help sorts them, and what it says of each; the module beside this one is called like the verb
+_SECTIONS = {
+    "Begin": {
+        "demo": "Show what Trimtab does, in a minute.",
+        "cluster": "Run a Kubernetes API in memory.",
+        "doctor": "Say what is wrong with access and machine.",
+        "install": "Put the runner into a cluster.",
+        "run": "Keep apps in sync for ever.",
+    },
+    "Change": {
+        "plan": "Show what a sync would do.",
+        "sync": "Bring a cluster to what a source declares.",
+        "apply": "Carry out a stored plan.",
+        "rollback": "Go back to an earlier sync, and stay there.",
+        "delete": "Delete an app and its objects.",
+        "pause": "Let nothing happen to an app.",
+        "resume": "Let an app follow its source again.",
+        "terminate": "End the operation under way.",
+    },
+    "Look": {
+        "status": "Show how apps stand.",
+        "why": "Say why an app or an object is as it is.",
+        "tree": "Show the objects of an app, down to the pods.",
+        "diff": "Show what differs, field by field.",
+        "history": "Show the syncs of an app.",
+        "wait": "Wait until an app is well.",
+        "render": "Print the manifests of a source.",
+        "health": "Judge objects in a file.",
+    },
+    "This command": {
+        "settings": "Show every setting, and who made it.",
+        "completion": "Have a shell complete what you type.",
+        "version": "Print the version.",
+    },
 }
-
-#: what other tools say for it → what we say
-OTHERS_WORDS = {
-    "create": "sync",
-    "deploy": "sync",
-    "describe": "why",
-    "get": "status",
-    "list": "status",
-    "ls": "status",
-    "reconcile": "sync",
-    "rm": "delete",
-    "start": "up",
-    "stop": "down",
-    "suspend": "pause",
-    "template": "render",
-    "undo": "rollback",
-    "uninstall": "delete",
-    "upgrade": "sync",
-}
+VERBS = {verb: says for section in _SECTIONS.values() for verb, says in section.items()}
 
 
 class Invocation(NamedTuple):
@@ -75,13 +65,25 @@ class Suggesting(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that is meant, or what might be meant."""
+        if args == ["help"]:
+            click.echo(ctx.get_help())
+            ctx.exit()
         try:
-            return super().resolve_command(ctx, args)
+            return super().resolve_command(ctx, _asking_for_help(args))
         except click.NoSuchCommand as exc:
+            from trimtab.interfaces.cli.hints import meant_by
+
             verbs, word = self.list_commands(ctx), exc.command_name
-            if (ours := OTHERS_WORDS.get(word)) in verbs:
-                raise click.NoSuchCommand(word, f"{exc.message} Did you mean {ours!r}?", ctx=ctx) from None
+            if meant := meant_by(word, verbs):
+                raise click.NoSuchCommand(word, f"{exc.message} {meant}", ctx=ctx) from None
             raise click.NoSuchCommand(word, possibilities=verbs, ctx=ctx) from None
+
+
+def _asking_for_help(args: list[str]) -> list[str]:
+    """The words, with --help for who writes `help VERB` or `VERB help`; `VERB -- help` names one."""
+    if args[0] == "help":
+        return [*args[1:], "--help"]
+    return [args[0], "--help"] if args[1:] == ["help"] and not Path("help").exists() else args
 
 
 class Verbs(Suggesting):
@@ -95,13 +97,19 @@ class Verbs(Suggesting):
         """The verb of that name."""
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(f"{__package__}.{VERBS[cmd_name]}")
+        module = importlib.import_module(f"{__package__}.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """All verbs, by what they are for."""
+        for title, verbs in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(verb.ljust(10), says) for verb, says in verbs.items()])
+
 
 def _overrides(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """The settings given with --set, the last one of a name winning."""
+    """The settings given with --setting, the last one of a name winning."""
     found = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -127,7 +135,12 @@ def _tell_version(context: click.Context, _option: click.Parameter, wanted: bool
     help="Read settings from this file, not from $TRIMTAB_CONFIG or ~/.config/trimtab/config.toml.",
 )
 @click.option(
-    "--set", "overrides", multiple=True, callback=_overrides, metavar="NAME=VALUE", help="Change one setting."
+    "--setting",
+    "overrides",
+    multiple=True,
+    callback=_overrides,
+    metavar="NAME=VALUE",
+    help="Change one setting, such as cluster.page_size=100; `trimtab settings` lists them.",
 )
 @click.option(
     "--version",

@@ -44,11 +44,11 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
       trimtab wait shop --for degraded --for suspended
       trimtab wait shop --for deleted
     """
-    import asyncio
+    from trimtab.tasks.loops import run_main
 
     if len(goals) > 1 and set(goals) & set(_EVENTS):
         raise click.UsageError(f"--for {' and --for '.join(_EVENTS)} are waited for alone.")
-    click.echo(one_line(asyncio.run(_waited(invocation, reach, app, goals, timeout))))
+    click.echo(one_line(run_main(_waited(invocation, reach, app, goals, timeout))))
 
 
 async def _waited(

@@ -34,15 +34,14 @@ def why(
       trimtab why deploy/web -n shop
       trimtab why pod/web-6d5f9c7b8-x2x7k -n shop -o json
     """
-    import asyncio
-
     from trimtab.app.why import explain
     from trimtab.app.why.showing import answer_json, answer_text
     from trimtab.interfaces.cli.configuration import settings_of
     from trimtab.tasks.clock import SystemClock
+    from trimtab.tasks.loops import run_main
 
     space = namespace or access_of(invocation, reach, settings_of(invocation)).namespace
-    answer = asyncio.run(explain(apps_at(invocation, reach), about, namespace=space, clock=SystemClock()))
+    answer = run_main(explain(apps_at(invocation, reach), about, namespace=space, clock=SystemClock()))
     click.echo(answer_text(answer) if output == "text" else encoded(answer_json(answer), output))
     if not answer.well:
         context.exit(NOT_WELL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -11,13 +10,14 @@ import click
 from trimtab.errors import Unavailable
 from trimtab.programs import Progress, find
 from trimtab.settings import ProgramsSettings
+from trimtab.tasks.loops import run_main
 
 NEEDED: Final = ("helm", "kustomize")
 
 
 def find_programs(environment: Mapping[str, str], settings: ProgramsSettings) -> None:
     """Have helm and kustomize at hand, and say where they come from."""
-    asyncio.run(_find(environment.get("PATH", ""), settings))
+    run_main(_find(environment.get("PATH", ""), settings))
 
 
 async def _find(path: str, settings: ProgramsSettings) -> None:

@@ -6,7 +6,6 @@ its command line, through the same entry as in a shell. What should be so is che
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import os
@@ -28,6 +27,7 @@ from trimtab.errors import Missing, Unavailable
 from trimtab.interfaces.cli import INTERRUPTED
 from trimtab.interfaces.cli.entry import run
 from trimtab.kube.cluster import PatchType, Write
+from trimtab.tasks.loops import run_main
 
 AUTHOR: Final = {
     **{f"GIT_{who}_NAME": "Ann" for who in ("AUTHOR", "COMMITTER")},
@@ -148,14 +148,14 @@ class Stage:
         from trimtab.programs import run as run_program
 
         environment = {**AUTHOR, **UNCONFIGURED, "PATH": self._environment.get("PATH", "")}
-        ended = asyncio.run(run_program(("git", *words), environment=environment, cwd=self.repository))
+        ended = run_main(run_program(("git", *words), environment=environment, cwd=self.repository))
         if ended.code:
             words_of_git = ended.stderr.decode(errors="replace").strip()
             raise DemoBroke("the demo", f"git {words[0]} failed: {words_of_git}")
 
     def change_live(self, kind: str, name: str, patch: Mapping[str, object]) -> None:
         """Change an object past Git, as somebody with kubectl would."""
-        asyncio.run(self._change_live(kind, name, patch))
+        run_main(self._change_live(kind, name, patch))
 
     async def _change_live(self, kind: str, name: str, patch: Mapping[str, object]) -> None:
         from trimtab.kube import connect, from_kubeconfig

@@ -22,7 +22,12 @@ from trimtab.settings import RepositoriesSettings
 from trimtab.sources.charts.registries import Challenge, challenge_in, token_in, token_url
 from trimtab.sources.charts.wishes import Access, WantedChart
 from trimtab.sources.repositories.addresses import Address
-from trimtab.sources.repositories.complaints import CredentialRefused, RepositoryMissing, with_word_of
+from trimtab.sources.repositories.complaints import (
+    CredentialRefused,
+    Meaning,
+    RepositoryMissing,
+    with_word_of,
+)
 from trimtab.sources.repositories.credentials import Basic, Bearer, Credential, credential_for
 from trimtab.sources.repositories.pointers import origin_of
 from trimtab.sources.repositories.reaching import Gate
@@ -175,7 +180,7 @@ class Conversation:
         """What a server's status means; its words are its own affair."""
         subject, words = self._wanted.subject, f"it answered with status {status}"
         if status in _REFUSED:
-            reason = f"the server does not accept the credential ({words})"
+            reason = f"{Meaning.REFUSED.value} ({words})"
             refused = CredentialRefused(subject, reason, "Give a credential that may read it")
             return with_word_of(refused, self._access.name)
         if status == 404:

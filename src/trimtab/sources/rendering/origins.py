@@ -16,7 +16,7 @@ from trimtab.sources.folders import FolderTree
 from trimtab.sources.rendering.archives import files_in
 from trimtab.sources.repositories.gittree import tree_of
 from trimtab.sources.repositories.revisions import Revision
-from trimtab.sources.trees import Tree
+from trimtab.sources.trees import Subtree, Tree
 
 
 class FolderOrigin(Struct, frozen=True, kw_only=True, tag="folder"):
@@ -29,6 +29,8 @@ class RevisionOrigin(Struct, frozen=True, kw_only=True, tag="revision"):
     """A revision of a repository; whoever has one may read it."""
 
     revision: Revision
+    #: this folder of it is the tree; all of it, if none is named
+    below: str = ""
 
 
 class ChartOrigin(Struct, frozen=True, kw_only=True, tag="chart"):
@@ -45,8 +47,9 @@ def opened(origin: Origin) -> Tree:
     match origin:
         case FolderOrigin(path=path):
             return FolderTree(Path(path))
-        case RevisionOrigin(revision=revision):
-            return _revision(revision)
+        case RevisionOrigin(revision=revision, below=below):
+            tree = _revision(revision)
+            return Subtree(tree, below) if below else tree
         case ChartOrigin(revision=chart):
             return _chart(chart)
         case _:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from trimtab.errors import InvalidSpec, NotAllowed, TrimtabError, Unavailable
 from trimtab.sources.rendering.cleaning import cleaned
 from trimtab.sources.rendering.jobs import Fetch
-from trimtab.sources.repositories.addresses import Address, address_of
+from trimtab.sources.repositories.addresses import WHERE, Address, address_of
 from trimtab.sources.repositories.credentials import (
     ANONYMOUS,
     Basic,
@@ -99,8 +99,8 @@ def error_of(
     if not _REFUSED.search(stderr):
         return Unavailable(subject, reason, "Look at the chart repository and the network")
     if shown is None:
-        remedy = "Give a credential for it: repositories.credentials_file has one entry for each"
-        return NotAllowed(subject, f"{reason}\nNo credential was shown, for none is for this address", remedy)
+        reason = f"{reason}\nNo credential was found for its address"
+        return NotAllowed(subject, reason, f"Put one into {WHERE}")
     name = shown.name or f"the credential for {shown.url}"
     return NotAllowed(subject, f"{reason}\nShown was {name}", "Give a credential that may read it")
 

@@ -26,6 +26,9 @@ _SCP: Final = re.compile(r"(?:([^/@:]+)@)?(\[[^]/]*\]|[^/@:]+):([^:].*)")
 _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?")
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 
+#: where whoever runs the command keeps credentials
+WHERE: Final = "~/.config/trimtab/credentials.toml, or the file that repositories.credentials_file names"
+
 
 class Scheme(enum.Enum):
     """How a repository is spoken to."""
@@ -118,8 +121,7 @@ def _of_url(text: str, scheme: str, user: str, host: str, port: str, path: str) 
         raise InvalidSpec(
             "the repository",
             "a password stands in its address",
-            "Leave it out, and give a credential: "
-            "the file that repositories.credentials_file names has one entry for each",
+            f"Leave it out, and put a credential into {WHERE}",
         )
     decoded = _decoded(text, path)
     if known is Scheme.FILE:

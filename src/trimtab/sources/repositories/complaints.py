@@ -22,6 +22,8 @@ from trimtab.errors import (
 )
 from trimtab.kube.auth.redaction import presentable
 from trimtab.programs.limits import ProgramStopped
+from trimtab.resources.counting import counted
+from trimtab.sources.repositories.addresses import WHERE
 
 
 class CredentialRefused(NotAllowed):
@@ -106,8 +108,7 @@ _SIGNS: Final[dict[Meaning, tuple[str, ...]]] = {
         *("could not parse (?:commit|object)", "corrupt", "error reading", r"\.lock'"),
     ),
 }
-#: where whoever runs the command keeps credentials
-_WHERE: Final = "the file that repositories.credentials_file names has one entry for each"
+_NONE: Final = "none was found for this address"
 _COMPILED: Final = tuple((meaning, re.compile("|".join(signs))) for meaning, signs in _SIGNS.items())
 
 
@@ -147,11 +148,20 @@ def error_of(meaning: Meaning, subject: str, stderr: str, *, secrets: Iterable[s
 
 def with_word_of(error: TrimtabError, shown: str) -> TrimtabError:
     """The error with word of the credential that was shown, if another one could have helped."""
-    if not isinstance(error, CredentialRefused | RepositoryMissing):
-        return error
-    words = f"shown was {shown}" if shown else "no credential was shown, for none is for this address"
-    remedy = error.remedy if shown else f"{error.remedy}: {_WHERE}"
-    return type(error)(error.subject, f"{error.reason}; {words}", remedy)
+    match error:
+        case CredentialRefused() | RepositoryMissing() if shown:
+            return type(error)(error.subject, f"{error.reason}; shown was {shown}", error.remedy)
+        case CredentialRefused():
+            wanted = f"the server wants a credential, and {_NONE}"
+            reason = error.reason.replace(Meaning.REFUSED.value, wanted)
+            return CredentialRefused(error.subject, reason, f"Put one into {WHERE}")
+        case RepositoryMissing():
+            reason = error.reason.replace("to this credential", f"without a credential, and {_NONE}")
+            return RepositoryMissing(
+                error.subject, reason, f"Mend the address, or put a credential into {WHERE}"
+            )
+        case _:
+            return error
 
 
 def error_of_mirror(subject: str, stderr: str) -> TrimtabError:
@@ -164,7 +174,7 @@ def error_of_stop(stop: ProgramStopped, subject: str) -> TrimtabError:
     """The error for a git that wanted more than it may use."""
     match stop.limit:
         case "wall" | "cpu":
-            reason = f"git did not come to an end within {stop.allowed:g} seconds"
+            reason = f"git did not come to an end within {counted(float(stop.allowed), 'second')}"
             return GitUnreachable(subject, reason, "It is tried again; look at the server and the network")
         case "file_size":
             reason = f"one fetch brings more than {_mib(stop.allowed)} MiB"

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from trimtab.errors import InvalidSpec, Missing, NotAllowed
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import RepositoriesSettings
+from trimtab.settings.places import Usual
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.entries import belongings_of, entries_in
 
@@ -29,7 +30,7 @@ class CredentialFile:
         """Name the file; it is read when somebody asks."""
         self._path = Path(settings.credentials_file).expanduser()
         self._subject = f"credentials file {self._path}"
-        self._may_be_absent = settings.credentials_file == RepositoriesSettings().credentials_file
+        self._may_be_absent = isinstance(settings.credentials_file, Usual)
         self._states: dict[Path, _State | None] = {}
         self._known: tuple[Belonging, ...] = ()
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from trimtab.errors import SourceRefused, TrimtabError, Unavailable
+from trimtab.resources.counting import counted
 from trimtab.sources.repositories.complaints import Meaning, RevisionMissing
 from trimtab.sources.repositories.gitsetup import Reach
 from trimtab.sources.repositories.gittree import GitTree
@@ -329,7 +330,7 @@ class Mirror:
                         return
                     await asyncio.sleep(pause)
         except TimeoutError:
-            reason = f"somebody else has been writing to it for {patience.total_seconds():g} seconds"
+            reason = f"somebody else has been writing to it for {counted(patience.total_seconds(), 'second')}"
             raise Unavailable(f"mirror {self.path.name}", reason, "Look for a git that hangs") from None
 
     def _today(self, commit: str) -> str:

@@ -13,8 +13,8 @@ import pytest
 from tests.app.running.stage import CONFIG_MAPS, LIMIT, NAMESPACE, Stage, running
 from tests.engine.stage import config_map
 from trimtab.apiserver import MemoryCluster
+from trimtab.app.fencing import FencedCluster, fenced
 from trimtab.app.running.events import ShardLost, ShardTaken
-from trimtab.app.running.fencing import FencedCluster, fenced
 from trimtab.app.shards import Shard
 from trimtab.engine.units import Policy
 from trimtab.kube import Lease
