@@ -150,7 +150,7 @@ async def test_a_program_that_was_fetched_is_told_with_its_place_and_others_are_
     (tmp_path / pin.sha256).mkdir(mode=0o700)
     (tmp_path / pin.sha256 / pin.program).symlink_to(kept.path)
     found = (await examined(None, fetching, path=""))["helm"]
-    assert found.what == f"helm {dotted(pin.version)} at {tmp_path / pin.sha256 / pin.program}"
+    assert found.what == f"version {dotted(pin.version)} at {tmp_path / pin.sha256 / pin.program}"
 
 
 async def test_folders_that_cannot_be_written_are_named_with_their_settings() -> None:
