@@ -132,16 +132,24 @@ OPTIONS = {
     "a field that cannot be selected": get(f"{MAPS}?fieldSelector=spec.colour%3Dblue"),
     "a field selector that is none": get(f"{MAPS}?fieldSelector=colour"),
     "a limit that is no number": get(f"{MAPS}?limit=many"),
+    "a limit that no number holds": get(f"{MAPS}?limit=9223372036854775808"),
+    "a list of a strange length": get(f"{MAPS}?timeoutSeconds=long"),
+    "initial events of a list": get(f"{MAPS}?sendInitialEvents=true"),
     "a continue token that is none": get(f"{MAPS}?limit=1&continue=nonsense"),
     "a continue token without a version": get(f"{MAPS}?limit=1&continue={token('{}')}"),
     "a continue token of another kind": get(
         f"{MAPS}?limit=1&continue={token(json.dumps({'v': 'meta.k8s.io/v9', 'rv': 1, 'start': 'a'}))}"
     ),
+    "a continue token that is none, and a version": get(f"{MAPS}?continue=nonsense&resourceVersion=5"),
     "a version that is no number": get(f"{MAPS}?resourceVersion=new"),
+    "a version that no number holds": get(f"{MAPS}?resourceVersion=18446744073709551616"),
+    "an object in a version that no number holds": get(f"{COLOURS}?resourceVersion=18446744073709551616"),
     "a strange match": get(f"{MAPS}?resourceVersion=1&resourceVersionMatch=Roughly"),
     "a match of no version": get(f"{MAPS}?resourceVersionMatch=Exact"),
     "a watch from a version that is no number": get(f"{MAPS}?watch=1&resourceVersion=new"),
     "a watch of a strange length": get(f"{MAPS}?watch=1&timeoutSeconds=long"),
+    "a watch with a strange match": get(f"{MAPS}?watch=1&resourceVersionMatch=Exact"),
+    "a watch that goes on with a list": get(f"{MAPS}?watch=1&continue=nonsense"),
     "initial events without a match": get(f"{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"),
     "a strange dry run": post(config_map(), path=f"{MAPS}?dryRun=Some"),
     "a strange strictness": post(config_map(), path=f"{MAPS}?fieldValidation=Some"),
@@ -184,6 +192,14 @@ CHANGES = {
     "a deletion of nothing": delete(path=f"{MAPS}/nothing"),
     "a deletion with a strange policy": delete(b'{"propagationPolicy":"Slowly"}'),
     "a deletion with a body that is none": delete(b"{"),
+    "a deletion with a list for a body": delete(b"[1]"),
+    "a deletion with a body that is not spoken": Request(
+        method="DELETE", path=COLOURS, body=b"{}", media="text/json"
+    ),
+    "a deletion with protocol buffers that are none": Request(
+        method="DELETE", path=COLOURS, body=b"hello", media=PROTOBUF
+    ),
+    "a deletion after a strange time": delete(path=f"{COLOURS}?gracePeriodSeconds=long"),
     "a deletion of another one": delete(b'{"preconditions":{"uid":"00000000-0000-0000-0000-000000000000"}}'),
     "a deletion with options of another kind": delete(b'{"kind":"Pod","apiVersion":"v1"}'),
     "a deletion of a strange selection": delete(path=f"{MAPS}?labelSelector=a+in+("),

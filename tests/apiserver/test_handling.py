@@ -63,6 +63,15 @@ async def test_a_watch_over_http_ends_in_time_and_with_an_error_when_history_is_
         assert (events[0]["object"]["code"], events[0]["object"]["reason"]) == (410, "Expired")
 
 
+async def test_initial_events_of_a_version_that_is_to_come_are_refused(speaker: Speaker) -> None:
+    """The real server waits three seconds for the version first, and then says the same."""
+    path = f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=99999999&sendInitialEvents=true"
+    events = [event async for event in speaker.watch(f"{path}&resourceVersionMatch=NotOlderThan")]
+    assert [event["type"] for event in events] == ["ERROR"]
+    status = events[0]["object"]
+    assert (status["code"], status["reason"], status["details"]["retryAfterSeconds"]) == (504, "Timeout", 1)
+
+
 async def test_a_watch_ends_when_its_client_leaves(speaker: Speaker) -> None:
     memory = MemoryCluster()
     async with speaking_to_memory(memory) as other:

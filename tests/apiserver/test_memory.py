@@ -26,6 +26,7 @@ from trimtab.kube.cluster import (
     WatchEvent,
     Write,
 )
+from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import (
     AlreadyExists,
     ChangedMeanwhile,
@@ -41,6 +42,13 @@ from trimtab.kube.watch import follow
 from trimtab.tasks.clock import ManualClock
 
 NS = "default"
+DEFINITIONS = Resource(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+)
 
 
 async def listed(cluster: MemoryCluster, **options: Any) -> list[str]:
@@ -359,3 +367,33 @@ async def test_a_deleted_object_is_gone_whatever_its_kind_answers(
     for cluster in (memory, over_http):
         await cluster.create(ACCOUNTS, {"metadata": {"name": "a"}}, namespace=NS)
         assert await cluster.delete(ACCOUNTS, "a", namespace=NS) is None
+
+
+def _with_versions(*versions: str, storage: str) -> dict[str, Any]:
+    """A definition of things in several versions."""
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    served = [
+        {"name": name, "served": True, "storage": name == storage, "schema": schema} for name in versions
+    ]
+    names = {"kind": "Thing", "plural": "things"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": served}
+    return {"metadata": {"name": "things.example.com"}, "spec": spec}
+
+
+async def test_objects_of_a_version_that_was_given_up_cannot_be_read(memory: MemoryCluster) -> None:
+    """The real server says the same, and never gets rid of the definition again: so it is not asked here."""
+    name = "things.example.com"
+    await memory.create(DEFINITIONS, _with_versions("v1", "v2", storage="v1"))
+    discovery = await memory.discover()
+    old, new = (discovery.resource(f"example.com/{version}", "Thing") for version in ("v1", "v2"))
+    assert old is not None
+    assert new is not None
+    body = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    await memory.create(old, body, namespace=NS)
+    both, one = _with_versions("v1", "v2", storage="v2"), _with_versions("v2", storage="v2")
+    status = {"status": {"storedVersions": ["v2"]}}
+    await memory.patch(DEFINITIONS, name, both, how=PatchType.MERGE)
+    await memory.patch(DEFINITIONS, name, status, how=PatchType.MERGE, subresource="status")
+    await memory.patch(DEFINITIONS, name, one, how=PatchType.MERGE)
+    with pytest.raises(TrimtabError, match=r"convert CR from an invalid group/version: example\.com/v1"):
+        await memory.get(new, "a", namespace=NS)

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tests.app.world import RECORDS, Json, Mortal, World, config_map, died
+from tests.app.world import RECORDS, Json, World, config_map
 from trimtab.app import Apps
-from trimtab.app.apps import SyncFailed
-from trimtab.app.deletion import DELETION, NotGone
+from trimtab.app.deletion import DELETION, DeletionFailed, NotGone
+from trimtab.engine.operations import Operation
 from trimtab.engine.sync.steps import Prune, SyncPlan
 from trimtab.errors import Conflict
 from trimtab.kube.cluster import PatchType
@@ -25,7 +25,12 @@ async def planned(world: World) -> SyncPlan:
 
 
 async def delete(
-    apps: Apps, *, seconds: float = 60, consent: bool = True, waits: asyncio.Event | None = None
+    apps: Apps,
+    operation: Operation = DELETION,
+    *,
+    seconds: float = 60,
+    consent: bool = True,
+    waits: asyncio.Event | None = None,
 ) -> None:
     """What the verb does, but for asking."""
     found = await apps.find("shop")
@@ -36,10 +41,17 @@ async def delete(
             waits.set()
 
     async with apps.work_on(found) as work:
-        if work.unfinished is not None:
+        if work.unfinished is not None and not work.goes_on(operation):
             await work.end(held=lambda _: None)
-        plan = await work.plan(DELETION)
-        await work.delete(plan, consent=consent, seconds=seconds, held=lambda _: None, told=told)
+        plan = await work.plan(operation)
+        await work.delete(
+            plan,
+            consent=consent,
+            seconds=seconds,
+            held=lambda _: None,
+            told=told,
+            operation=operation,
+        )
 
 
 async def change(world: World, name: str, **metadata: object) -> None:
@@ -131,28 +143,7 @@ async def test_a_deletion_that_is_not_what_was_agreed_to_deletes_nothing() -> No
     await world.sync("shop", config_map("settings"))
     async with (await world.apps()).work_on(await world.unit("shop")) as work:
         moved = replace(await work.plan(DELETION), digest="another")
-        with pytest.raises(SyncFailed, match="not what would be done now"):
+        with pytest.raises(DeletionFailed, match="not what would be done now"):
             await work.delete(moved, consent=True, seconds=5, held=lambda _: None, told=lambda _: None)
     assert (await (await world.apps()).all())[0].id == "shop"
     assert await world.values() == {"settings": "1"}
-
-
-async def test_whoever_dies_while_deleting_is_succeeded_by_anybody() -> None:
-    write, deaths = 1, 0
-    while True:
-        world = World()
-        await world.sync("shop", config_map("first"), config_map("last", sync_wave="2"))
-
-        async def act(mortal: Mortal, world: World = world) -> None:
-            await delete(await world.apps(mortal))
-
-        if not await died(act, Mortal(world.cluster, write)):
-            break
-        deaths += 1
-        await world.bury()
-        if await (await world.apps()).find("shop") is not None:
-            await delete(await world.apps())
-        assert await world.values() == {}, f"after write {write}"
-        assert await world.names("Secret", RECORDS) == ["trimtab-installation"], f"after write {write}"
-        write += 1
-    assert deaths > 5

@@ -6,24 +6,47 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from trimtab.engine.operations import (
     HookRun,
     Operation,
     OperationPhase,
     OperationState,
+    RanBefore,
     RetryLimits,
     Selected,
     StepPhase,
     StepResult,
     StepStatus,
     SyncPhase,
+    by_our_clock,
+    is_same_request,
     started,
+    taken_up,
 )
 from trimtab.resources.keys import ResourceKey
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WEB = ResourceKey("apps", "Deployment", "shop", "web")
+
+
+def test_a_deletion_knows_which_hooks_the_try_before_it_saw_through() -> None:
+    ended = StepResult(
+        key=WEB, sync_phase=SyncPhase.PRE_DELETE, hook=True, phase=StepPhase.SUCCEEDED, uid="1"
+    )
+    runs = replace(ended, key=replace(WEB, name="other"), phase=StepPhase.RUNNING)
+    ran = RanBefore(key=WEB, sync_phase=SyncPhase.PRE_DELETE, uid="1")
+    deletion = Operation(delete=True)
+    failed = OperationState(operation=deletion, started_at=NOON, results=(ended, runs))
+    again = taken_up(deletion, failed)
+    assert again.ran == (ran,)
+    assert is_same_request(again, deletion)
+    # A try that came to nothing passes on what it knew; what is no deletion ends all that.
+    assert taken_up(deletion, started(again, "", NOON)) == again
+    assert taken_up(deletion, replace(failed, operation=Operation())) == deletion
+    assert taken_up(Operation(), failed) == Operation()
+    assert taken_up(deletion, replace(failed, operation=Operation(delete=True, dry_run=True))) == deletion
 
 
 def test_a_state_reads_back_as_it_was_written() -> None:
@@ -77,3 +100,30 @@ def test_a_selection_names_group_kind_and_name_and_a_namespace_if_it_says_one(
 
 def test_the_last_three_phases_are_final() -> None:
     assert [phase.value for phase in OperationPhase if phase.final] == ["Succeeded", "Failed", "Error"]
+
+
+def test_times_of_a_process_whose_clock_is_ahead_count_as_now_but_for_what_names_hooks() -> None:
+    hour = timedelta(hours=1)
+    done = StepResult(key=WEB, sync_phase=SyncPhase.SYNC, at=NOON + hour)
+    ahead = OperationState(
+        operation=Operation(retry=RetryLimits(longest=timedelta(minutes=3))),
+        started_at=NOON + hour,
+        waiting_since=NOON + hour,
+        retry_at=NOON + hour + timedelta(minutes=1),
+        results=(done,),
+    )
+    here = by_our_clock(ahead, NOON)
+    assert (here.started_at, here.attempt_at, here.waiting_since) == (NOON + hour, NOON, NOON)
+    assert here.retry_at == NOON + timedelta(minutes=3)
+    assert [each.at for each in here.results] == [NOON]
+    assert by_our_clock(here, NOON) is here
+
+
+def test_times_that_have_passed_stay_as_they_are() -> None:
+    state = OperationState(
+        operation=Operation(),
+        started_at=NOON - timedelta(hours=1),
+        retry_at=NOON + timedelta(seconds=5),
+        results=(StepResult(key=WEB, sync_phase=SyncPhase.SYNC, at=NOON),),
+    )
+    assert by_our_clock(state, NOON) is state

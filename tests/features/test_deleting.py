@@ -12,26 +12,45 @@ from tests.features.test_sync import SETTINGS, shop
 KEPT = SETTINGS.replace(
     "{name: settings}", "{name: kept, annotations: {trimtab.dev/sync-options: Delete=false}}"
 )
+HOOK = """apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME, annotations: {trimtab.dev/hook: TYPE}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: backup:1}]
+"""
 HELD = '{"metadata": {"finalizers": ["example.com/backup"]}}'
 FREE = '{"metadata": {"finalizers": null}}'
 
 
 @pytest.mark.parametrize("person", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 def test_an_app_is_deleted_by_the_next_when_somebody_was_killed_at_it(person: Person, tmp_path: Path) -> None:
-    folder = shop(tmp_path / "shop", settings=SETTINGS, kept=KEPT)
+    before, after = (
+        HOOK.replace("NAME", f"{name}-hook").replace("TYPE", hook)
+        for name, hook in (("before", "PreDelete"), ("after", "PostDelete"))
+    )
+    folder = shop(tmp_path / "shop", settings=SETTINGS, kept=KEPT, before=before, after=after)
     assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
     person.kubectl("patch", "configmap", "settings", "--type=merge", "-p", HELD)
     with person.begun("delete", "shop") as process:
         assert process.stderr is not None
-        told = next(line for line in process.stderr if line.startswith("waiting until it is gone"))
+        next(line for line in process.stderr if "deletion of" in line and "settings" in line)
         process.kill()
-    assert "settings is held by example.com/backup" in told
+    first = person.kubectl("get", "jobs", "-o", "jsonpath={.items[*].metadata.uid}").split()
+    assert len(first) == 1
 
     # The lease of the dead runs out by itself; nobody has to wait for that here.
     person.kubectl("delete", "leases", "--all", "--namespace", f"{person.namespace}-records")
     person.kubectl("patch", "configmap", "settings", "--type=merge", "-p", FREE)
     gone = person.trimtab("delete", "shop")
     assert gone.code == 0, gone.err
+    assert "It was begun before and not seen through, and is gone on with." in gone.err
+    # The first hook had run, and the second one ran after all else was gone; nothing of them is left.
+    assert "PreDelete hook; it ran before" in gone.out
+    assert "after-hook" in gone.out
+    assert person.kubectl("get", "jobs", "-o", "name") == ""
     assert gone.out.splitlines()[-1] == "shop is deleted"
     configmaps = person.kubectl("get", "configmaps", "-o", "name")
     assert ("configmap/settings" in configmaps, "configmap/kept" in configmaps) == (False, True)

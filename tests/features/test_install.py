@@ -223,3 +223,9 @@ def test_a_runner_for_the_whole_cluster_makes_namespaces_and_is_refused_what_nob
     narrower = installed.install("--scope", f"namespaces={person.namespace}")
     assert f"delete  ClusterRoleBinding.rbac.authorization.k8s.io {NAME}" in narrower
     plane.wait_for_right(installed.account, "create", "configmaps", "kube-system", granted=False)
+
+    gone = person.trimtab("install", "-n", installed.namespace, "--remove", "--yes")
+    assert (gone.code, gone.out.splitlines()[-1]) == (0, f"Removed from {installed.namespace}."), gone.err
+    assert "what is recorded of 2 apps stays" in gone.err
+    left = plane.kubectl("-n", installed.namespace, "get", "deployments,roles,secrets", "-o", "name")
+    assert {each.split("/")[0] for each in left.split()} == {"secret"}

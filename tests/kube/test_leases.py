@@ -167,7 +167,7 @@ class Candidate:
 
     def __init__(self, shelf: Shelf, me: str, terms: LeaseTerms) -> None:
         cluster = cast("Cluster", shelf)
-        self._lease = Lease(cluster, namespace="shop", name="lock", me=me, clock=shelf.clock, terms=terms)
+        self.lease = Lease(cluster, namespace="shop", name="lock", me=me, clock=shelf.clock, terms=terms)
         self._working = False
         self.end = asyncio.Event()
 
@@ -175,7 +175,7 @@ class Candidate:
         return self._working
 
     async def run(self) -> None:
-        await self._lease.hold(self._work)
+        await self.lease.hold(self._work)
 
     async def _work(self) -> None:
         self._working = True
@@ -270,6 +270,28 @@ async def test_one_who_cannot_renew_has_stopped_when_his_time_is_up(shelf: Shelf
         await shelf.clock.advance(terms.duration.total_seconds() - 0.5)
         assert not candidate.works()
         await task
+
+
+async def test_one_who_lost_it_while_the_server_was_away_may_have_it_again_and_does_not_wait_for_himself(
+    shelf: Shelf,
+) -> None:
+    candidate = Candidate(shelf, "me", TERMS)
+    async with asyncio.TaskGroup() as room:
+        task = room.create_task(expect_loss(candidate))
+        await shelf.clock.advance(1)
+        assert await candidate.lease.holder() == "me"
+        shelf.down = True
+        await shelf.clock.advance(2 * TERMS.duration.total_seconds())
+        await task
+    shelf.down = False
+    assert shelf.holder == "me"
+    await candidate.lease.freed()
+    again = Candidate(shelf, "me", TERMS)
+    async with asyncio.TaskGroup() as room:
+        room.create_task(again.run())
+        await shelf.clock.advance(1)
+        assert again.works()
+        again.end.set()
 
 
 async def expect_loss(candidate: Candidate) -> None:

@@ -292,6 +292,78 @@ async def test_a_webhook_makes_the_look_come_sooner_and_only_for_those_it_concer
         assert host.count("ls-refs") == 2
 
 
+@pytest.mark.parametrize("says", [True, False])
+async def test_a_webhook_that_is_faster_than_its_host_is_heeded_until_the_commit_is_there(
+    opened: Opening,
+    upstream: Upstream,
+    says: bool,  # noqa: FBT001 - whether the message names the commit
+) -> None:
+    clock, audience = ManualClock(), Audience()
+    first = upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened(clock=clock, chance=never) as repositories:
+        url = f"{host.url}/app.git"
+        repositories.follow("web", wanted(url), tell=audience.tell)
+        await audience.until_at(first)
+        second = upstream.commit({"a": "1"})
+        upstream.git("update-ref", "refs/heads/main", first)
+
+        async def show_it_at_last(_request: web.Request) -> None:
+            if host.count("ls-refs") == 4:
+                upstream.git("update-ref", "refs/heads/main", second)
+
+        host.lie = show_it_at_last
+        await clock.advance(5)
+        places = (address_of(url).place,)
+        repositories.hint(Change(places=places, ref="refs/heads/main", after=second if says else ""))
+        for listed, pause in enumerate((5, 10), start=2):
+            await host.until("ls-refs", listed)
+            await clock.advance(pause)
+        await audience.until_at(second)
+        assert host.count("ls-refs") == 4
+
+
+async def test_a_webhook_that_is_never_followed_by_anything_costs_a_few_looks_and_no_more(
+    opened: Opening, upstream: Upstream
+) -> None:
+    clock, audience = ManualClock(), Audience()
+    first = upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened(clock=clock, chance=never) as repositories:
+        url = f"{host.url}/app.git"
+        repositories.follow("web", wanted(url), tell=audience.tell)
+        await audience.until_at(first)
+        await clock.advance(5)
+        repositories.hint(Change(places=(address_of(url).place,), after="1" * 40))
+        for listed in range(2, 7):
+            await host.until("ls-refs", listed)
+            await clock.advance(5 * 2 ** (listed - 2))
+        assert host.count("ls-refs") == 6
+
+
+async def test_a_credential_that_is_replaced_is_taken_up_by_all_who_follow_and_nothing_is_lost_meanwhile(
+    opened: Opening, upstream: Upstream
+) -> None:
+    clock, audience = ManualClock(), Audience()
+    first = upstream.commit({"a": "0"})
+    async with git_host(upstream.path.parent) as host, opened(clock=clock, chance=never) as repositories:
+        host.welcome = {basic_header("me", "old")}
+        url = f"{host.url}/app.git"
+        old, new = wanted(url, password("old")), wanted(url, password("new"))
+        for name in ("web", "api"):
+            repositories.follow(name, old, tell=audience.tell)
+            await audience.until_at(first, name)
+        repositories.renew(lambda each: structs.replace(each, credentials=old.credentials))
+        host.welcome = {basic_header("me", "new")}
+        second = upstream.commit({"a": "1"})
+        await clock.advance(INTERVAL)
+        standing = await audience.until_wrong()
+        assert standing.revision
+        assert standing.revision.commit == first
+        repositories.renew(lambda each: structs.replace(each, credentials=new.credentials))
+        for name in ("web", "api"):
+            await audience.until_at(second, name)
+            assert {each.revision is None for each in audience.heard[name]} == {False}
+
+
 async def test_who_follows_no_longer_is_looked_out_for_no_longer(opened: Opening, upstream: Upstream) -> None:
     clock, audience = ManualClock(), Audience()
     commit = upstream.commit({"a": "0"})
@@ -316,9 +388,12 @@ async def test_what_was_in_force_before_a_restart_stays_though_the_host_is_gone(
             revision = await repositories.fetch(wish)
         host.lie = broken
         async with opened(clock=clock, chance=never) as repositories:
-            repositories.follow("web", wish, tell=audience.tell, in_force=revision)
+            before = repositories.recall(wish, revision.commit)
+            assert before == structs.replace(revision, ref="")
+            assert repositories.recall(wish, "1" * 40) is None
+            repositories.follow("web", wish, tell=audience.tell, in_force=before)
             standing = await audience.until_wrong()
-            assert standing.revision == revision
+            assert standing.revision == before
             assert standing.message.endswith(f"Revision {revision.commit[:8]} stays in force.")
             gone = structs.replace(revision, commit="1" * 40)
             repositories.follow("api", wish, tell=audience.tell, in_force=gone)

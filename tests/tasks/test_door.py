@@ -32,6 +32,7 @@ def test_the_door_offers_exactly_these_names() -> None:
         "WorkerReport",
         "WorkersBusy",
         "every",
+        "in_turns",
         "next_move",
         "plain_group",
         "retrying",

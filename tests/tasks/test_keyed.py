@@ -20,6 +20,7 @@ from trimtab.tasks import (
     Rate,
     WorkPolicy,
     WorkState,
+    plain_group,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -264,6 +265,21 @@ async def test_a_cancellation_from_inside_a_run_is_a_bug_of_that_key_and_frees_i
         assert stage.states() == {"a/1": WorkState.QUARANTINED}
         assert stage.runs.ended == ["b/1"]
     assert "nobody asked" in str(stage.runs.failures[0][1])
+
+
+async def test_a_run_that_meets_a_group_that_ends_is_no_bug_and_the_next_start_takes_it_up() -> None:
+    stage = Stage()
+    async with plain_group() as over:
+        pass
+    with pytest.raises(asyncio.CancelledError) as met:
+        over.create_task(asyncio.sleep(0))
+    stage.runs.fail("a/1", met.value)
+    async with stage.at_work():
+        stage.offer("a/1")
+    assert (stage.runs.failures, stage.runs.ended) == ([], [])
+    async with stage.at_work():
+        await stage.clock.advance(1)
+    assert (stage.runs.failures, stage.runs.ended) == ([], ["a/1"])
 
 
 async def test_stopping_lets_runs_end_starts_no_more_and_refuses_offers() -> None:

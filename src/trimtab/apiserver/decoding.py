@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -23,7 +23,8 @@ from trimtab.kube.schemas.decoding import unreadable
 from trimtab.kube.schemas.inner import is_readable
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
-from trimtab.kube.schemas.schema import OBJECT_META
+from trimtab.kube.schemas.schema import OBJECT_META, Schema
+from trimtab.kube.schemas.validation.causes import invalid as wrong_value
 
 if TYPE_CHECKING:
     from trimtab.resources.yaml import Forgiven
@@ -326,7 +327,32 @@ def unreadable_as(manifest: Json, served: Served) -> str | None:
         who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
         return f"{who}: json: cannot unmarshal {json_word(metadata)} into Go value of type v1.ObjectMeta"
     named = {**metadata, "kind": served.kind, "apiVersion": served.api_version}
-    return unreadable(named, built_in().type(OBJECT_META))
+    if problem := unreadable(named, built_in().type(OBJECT_META)):
+        return problem
+    inside = next(_unreadable_inside(manifest, served.schema, ""), None)
+    who = f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}'
+    return f"{who}: {inside}" if inside else None
+
+
+def _unreadable_inside(value: Any, schema: Schema | None, path: str) -> Iterator[str]:
+    """Metadata of objects within the object that cannot be read as such."""
+    if schema is None:
+        return
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _unreadable_inside(each, schema.element, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        if schema.embedded and (why := _unreadable_metadata(value.get("metadata"))):
+            yield str(wrong_value(f"{path}.metadata", value["metadata"], why))
+        for name, each in value.items():
+            yield from _unreadable_inside(each, schema.child(name), f"{path}.{name}" if path else name)
+
+
+def _unreadable_metadata(metadata: Any) -> str:
+    if not isinstance(metadata, dict | None):
+        return f"json: cannot unmarshal {json_word(metadata)} into Go value of type v1.ObjectMeta"
+    told = unreadable(metadata, built_in().type(OBJECT_META)) if metadata else None
+    return told.partition(": ")[2] if told else ""
 
 
 def twice_given(body: Body) -> tuple[str, ...]:
@@ -364,14 +390,19 @@ def deletion_in(body: bytes, media: str = JSON) -> Json | None:
     """The options in the body of a deletion, if it has one."""
     if not body:
         return None
+    if media not in (JSON, YAML, PROTOBUF):
+        raise unsupported_media(JSON, YAML, PROTOBUF)
     try:
         value = value_of(Body(body, media))
     except BadJson as exc:
-        raise bad_request(f"couldn't get version/kind; json parse error: {exc}") from exc
+        raise bad_request(f"{'' if media == PROTOBUF else NO_KIND}{exc}") from exc
+    if value is None:
+        return None
     if not isinstance(value, dict):
-        raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+        told = f"json: cannot unmarshal {json_word(value)} into Go value of type {HEAD}"
+        raise bad_request(f"{NO_KIND}{told}")
     if told := bad_head(value):
-        raise bad_request(f"couldn't get version/kind; json parse error: {told}")
+        raise bad_request(f"{NO_KIND}{told}")
     kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
         raise bad_request(no_such_kind(kind, version))

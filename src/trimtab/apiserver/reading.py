@@ -18,7 +18,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served, field
 from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import expired, version_too_large
-from trimtab.apiserver.requests import Address, ListOptions
+from trimtab.apiserver.requests import Address, ListOptions, unreadable_version
 from trimtab.apiserver.store import Entry, Gone, Scan, Store
 from trimtab.apiserver.versions import manifest_of
 from trimtab.kube.gotext import quoted
@@ -162,8 +162,7 @@ def _revision(options: ListOptions, current: int, token: _Token | None) -> int |
 
 def version_number(text: str) -> int:
     """A resource version, read."""
-    if not text.isascii() or not text.isdigit():
-        told = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
+    if told := unreadable_version(text):
         raise bad_request(f"invalid resource version: resourceVersion: Invalid value: {quoted(text)}: {told}")
     return int(text)
 
@@ -203,9 +202,13 @@ def _written_token(token: _Token) -> str:
 
 
 def _read_token(options: ListOptions) -> _Token:
+    token = _token_in(options.continue_token)
     if options.version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
-    text = options.continue_token
+    return token
+
+
+def _token_in(text: str) -> _Token:
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError) as exc:

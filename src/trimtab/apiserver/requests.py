@@ -15,7 +15,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import invalid_options
 from trimtab.kube.gotext import quoted, to_json
-from trimtab.kube.refusals import Cause, Refused, bad_request
+from trimtab.kube.refusals import Cause, bad_request
 
 LONGEST_MANAGER = 128
 VALIDATIONS = ("Ignore", "Strict", "Warn")
@@ -138,6 +138,7 @@ def _dry_run_causes(given: list[str]) -> Iterator[Cause]:
 
 def list_options(query: Query) -> ListOptions:
     """The options of a list."""
+    _integer(query.get("timeoutSeconds"))  # lists take no time, but what is said must be a number
     options = ListOptions(
         labels=query.get("labelSelector", ""),
         fields=query.get("fieldSelector", ""),
@@ -147,6 +148,9 @@ def list_options(query: Query) -> ListOptions:
         match=query.get("resourceVersionMatch", ""),
     )
     _check_match(options)
+    if "sendInitialEvents" in query:
+        told = "Forbidden: sendInitialEvents is forbidden for list"
+        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "sendInitialEvents"))
     return options
 
 
@@ -180,26 +184,30 @@ def watch_options(query: Query) -> WatchOptions:
         initial=None if given is None else _boolean(given),
         timeout=float(timeout) if timeout else None,
     )
-    _check_initial(options)
+    causes = [*_initial_causes(options), *_continue_causes(query)]
+    if causes:
+        raise invalid_options("ListOptions", *causes)
     return options
 
 
-def _check_initial(options: WatchOptions) -> None:
+def _initial_causes(options: WatchOptions) -> Iterator[Cause]:
     field = "resourceVersionMatch"
     if options.initial is None and options.match:
         told = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, field))
-    if options.initial is None:
-        return
-    causes = []
-    if options.match != "NotOlderThan":
+        yield _cause("FieldValueForbidden", told, field)
+    elif options.initial is not None and options.match != "NotOlderThan":
         told = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        causes.append(_cause("FieldValueForbidden", told, field))
-        if options.match:
-            told = f'Unsupported value: {quoted(options.match)}: supported values: "NotOlderThan"'
-            causes.append(_cause("FieldValueNotSupported", told, field))
-    if causes:
-        raise invalid_options("ListOptions", *causes)
+        yield _cause("FieldValueForbidden", told, field)
+    if options.match not in ("", "NotOlderThan"):
+        told = f'Unsupported value: {quoted(options.match)}: supported values: "NotOlderThan"'
+        yield _cause("FieldValueNotSupported", told, field)
+
+
+def _continue_causes(query: Query) -> Iterator[Cause]:
+    """The server blames the match, given or not, where a watch is to be continued like a list."""
+    if query.get("continue"):
+        told = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        yield _cause("FieldValueForbidden", told, "resourceVersionMatch")
 
 
 def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
@@ -252,13 +260,22 @@ def _integer(text: str | None) -> int | None:
     if text is None or text == "":
         return None
     if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise not_a_number("ParseInt", text)
+        raise bad_request(unreadable_number("ParseInt", text))
+    if not -(1 << 63) <= int(text) < 1 << 63:
+        raise bad_request(unreadable_number("ParseInt", text, "value out of range"))
     return int(text)
 
 
-def not_a_number(function: str, text: str) -> Refused:
-    """A text that Go cannot read as a number."""
-    return bad_request(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
+def unreadable_number(function: str, text: str, why: str = "invalid syntax") -> str:
+    """What Go says of a text that it cannot read as a number."""
+    return f"strconv.{function}: parsing {quoted(text)}: {why}"
+
+
+def unreadable_version(text: str) -> str:
+    """What is wrong with a resource version, if anything."""
+    if not (text.isascii() and text.isdigit()):
+        return unreadable_number("ParseUint", text)
+    return unreadable_number("ParseUint", text, "value out of range") if int(text) >= 1 << 64 else ""
 
 
 def _cause(reason: str, message: str, field: str) -> Cause:

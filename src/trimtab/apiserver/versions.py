@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.store import Entry
+from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.defaults import coerced, filled
 from trimtab.kube.schemas.pruning import pruned
+from trimtab.kube.schemas.schema import Schema
 
 Json = dict[str, Any]
 
@@ -104,7 +106,7 @@ def converted(manifest: Json, api_version: str, served: Served) -> Json:
     if before == api_version:
         return manifest
     if served.custom:
-        schema = served.schemas[api_version]
+        schema = _schema_of(api_version, served)
         return coerced(pruned({**manifest, "apiVersion": api_version}, schema).manifest, schema)
     convert = CONVERSIONS.get((before, api_version))
     changed = convert(manifest) if convert else manifest
@@ -125,8 +127,17 @@ def _is_dated(entry: Entry, served: Served) -> bool:
 
 def _read(manifest: Json, served: Served) -> Json:
     """A custom resource as it comes out of storage, by the schema of the version in which it is kept."""
-    schema = served.schemas[manifest["apiVersion"]]
+    schema = _schema_of(manifest["apiVersion"], served)
     return filled(coerced(pruned(manifest, schema).manifest, schema), schema)
+
+
+def _schema_of(api_version: str, served: Served) -> Schema:
+    """The schema of a version; none is left where a definition gave up a version that objects are kept in."""
+    schema = served.schemas.get(api_version)
+    if schema is None:
+        told = f"request to convert CR from an invalid group/version: {api_version}"
+        raise Refused(500, "", told)
+    return schema
 
 
 def _events_from_core(event: Json) -> Json:

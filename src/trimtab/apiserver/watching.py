@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.reading import Selected, selected
-from trimtab.apiserver.requests import Address, WatchOptions
+from trimtab.apiserver.refusing import version_too_large
+from trimtab.apiserver.requests import Address, WatchOptions, unreadable_version
 from trimtab.apiserver.store import Change, ChangeType, Entry, Gone, Store
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Refused
@@ -78,6 +79,7 @@ class Watch:
         self._chosen = selected(address.served, options.labels, options.fields)
         self._options = options
         self._woken = asyncio.Event()
+        self._ahead = 0
         self._first = list(self._initial())
         self._close = self._subscribed()
 
@@ -98,6 +100,9 @@ class Watch:
         self.position = current if wants or not asked else asked
         if not wants:
             return
+        if asked > current:
+            self._ahead = asked
+            return
         for entry in self._store.entries(self._address.served.collection, self._address.prefix):
             if self._chosen.matches(entry):
                 yield Event("ADDED", entry)
@@ -107,6 +112,8 @@ class Watch:
     def pending(self) -> list[Event]:
         """What has happened since this was asked last; refused where history does not reach back."""
         self._woken.clear()
+        if self._ahead:
+            raise version_too_large(self._ahead, self._store.revision)
         events, self._first = self._first, []
         try:
             changes = self._store.changes_since(self._address.served.collection, self.position)
@@ -136,7 +143,6 @@ def _too_old(asked: int, oldest: int) -> Refused:
 
 def watched_number(text: str) -> int:
     """A resource version as single objects and watches read it; none is 0."""
-    if text and not (text.isascii() and text.isdigit()):
-        told = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
+    if text and (told := unreadable_version(text)):
         raise Refused(500, "", f"resourceVersion: Invalid value: {quoted(text)}: {told}")
     return int(text or 0)

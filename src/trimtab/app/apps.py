@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trimtab.app.ahead import Ahead
 from trimtab.app.delegating import Delegation
-from trimtab.app.deletion import DELETION, until_deleted
+from trimtab.app.deletion import DELETION, failed, is_same_deletion, late, until_deleted
 from trimtab.app.differing import Differing, differing, warnings_in
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal, Recorded
@@ -24,7 +24,7 @@ from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.sources import HERE
 from trimtab.app.trees import Node, grown
-from trimtab.app.waiting import until, until_recorded
+from trimtab.app.waiting import patient, until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
 from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
@@ -317,33 +317,60 @@ class Work:
         seconds: float,
         held: Callable[[str], None],
         told: Callable[[str], None],
+        operation: Operation = DELETION,
     ) -> None:
         """Do what the plan of a deletion says, wait until all of that is gone, then forget the app.
 
-        What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again.
+        What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again;
+        what he began is gone on with.
         """
-        self.check_hold(DELETION)
+        self.check_hold(operation)
         self._check_consent(plan, consent=consent)
+        is_forgotten = False
 
         async def carry_out() -> OperationState:
+            if self.goes_on(operation):
+                return await forgotten(await self._delegation.go_on())
             await self._draft.publish(self._records)
             return await forgotten(await self.engine.sync(self.name, agreed_to))
 
         async def forgotten(state: OperationState) -> OperationState:
+            nonlocal is_forgotten
             if state.phase is OperationPhase.SUCCEEDED:
+                limit.reschedule(None)
                 await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
                 await self._forget()
+                is_forgotten = True
             return state
 
         async def by_runner(keeper: Lease) -> OperationState | None:
-            state = await hand_over(keeper)
+            if self.goes_on(operation):
+                state = await self._followed(keeper, consent=consent)
+            else:
+                state = await hand_over(keeper)
             return None if state is None else await forgotten(state)
 
-        agreed_to = replace(DELETION, plan_digest=plan.digest)
+        agreed_to = replace(operation, plan_digest=plan.digest)
         hand_over = self._delegation.handing(agreed_to, plan, held, consent=consent)
         with self._agreeing(consent=consent):
-            self._well_ended(await self._delegation.done(carry_out, by_runner, held))
+            async with patient(self.engine, seconds, partial(late, self.name, seconds)) as limit:
+                state = await self._delegation.done(carry_out, by_runner, held)
+                if not is_forgotten and state.phase is OperationPhase.SUCCEEDED:
+                    # A runner that was handed it has died, and its operation was gone on with here.
+                    await self._apps.alone(self.name, partial(forgotten, state), held)
+        if state.phase is not OperationPhase.SUCCEEDED:
+            raise failed(self.name, state)
         await self._apps.drop_lease(self.name)
+
+    def goes_on(self, operation: Operation) -> bool:
+        """Whether this very deletion was begun and not seen through: it is gone on with from there."""
+        return is_same_deletion(self.unfinished, self._asked.status.operation_state, operation)
+
+    async def _followed(self, keeper: Lease, *, consent: bool) -> OperationState | None:
+        """The end of what was begun and a runner carries on, with the consent that was given now."""
+        if consent:
+            await self._records.amend(self.name, agreed(SystemClock().now()))
+        return await self._delegation.followed(self.unfinished or Operation(), keeper)
 
     async def abandon(self, *, held: Callable[[str], None]) -> None:
         """Forget the app; its objects stay as they are, marks included."""
@@ -376,11 +403,7 @@ class Work:
         self.check_hold(self.unfinished or Operation())
         self.check_deletion()
 
-        async def by_runner(keeper: Lease) -> OperationState | None:
-            if consent:
-                await self._records.amend(self.name, agreed(SystemClock().now()))
-            return await self._delegation.followed(self.unfinished or Operation(), keeper)
-
+        by_runner = partial(self._followed, consent=consent)
         with self._agreeing(consent=consent):
             state = self._well_ended(await self._delegation.done(self._delegation.go_on, by_runner, held))
         begun, asked = await self._records.get(self.name), self._asked

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from trimtab.engine import Engine
-from trimtab.engine.operations import Operation
+from trimtab.engine.operations import Operation, OperationState, Strategy, SyncPhase, is_begun
 from trimtab.engine.sync.steps import Prune, SyncPlan
-from trimtab.errors import Unavailable
+from trimtab.errors import Unavailable, UserError
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.failures import NotFound
 from trimtab.kube.objects import KubeObject
@@ -23,16 +25,45 @@ from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
 #: what is asked of the engine
 DELETION: Final = Operation(delete=True, prune=True, asked_by="trimtab delete")
-
+#: the same for whoever leaves the hooks of the deletion out
+WITHOUT_HOOKS: Final = replace(DELETION, strategy=Strategy.APPLY)
 
 #: objects that are named while they are waited for; the rest is counted
 _MOST_NAMED: Final = 3
 #: what goes is gathered for so many seconds before the server is asked what is left
 _GATHERED: Final = 0.2
+_HOOKS: Final = frozenset({SyncPhase.PRE_DELETE, SyncPhase.POST_DELETE})
 
 
 class NotGone(Unavailable):
     """An app's objects were told to go, and some are still there."""
+
+
+class DeletionFailed(UserError):
+    """A deletion came to a bad end: what it says has to be mended first."""
+
+
+def failed(name: str, state: OperationState) -> DeletionFailed:
+    """What a deletion that came to a bad end says."""
+    again = f"trimtab delete {name}"
+    is_hook = any(each.hook and each.phase.bad and each.sync_phase in _HOOKS for each in state.results)
+    remedy = f"Run it again when that is mended: {again}"
+    if is_hook:
+        remedy = f"Mend what the hook runs, then go on: {again}; or leave hooks out: {again} --skip-hooks"
+    return DeletionFailed(f"app {name}", f"the deletion {state.phase.value.lower()}: {state.message}", remedy)
+
+
+def late(name: str, seconds: float, waits: str) -> NotGone:
+    """What is said when a deletion has only waited for so long."""
+    remedy = f"It goes on with: trimtab delete {name}; or end it: trimtab terminate {name}"
+    return NotGone(f"app {name}", f"its deletion has waited {seconds:g} s {waits}", remedy)
+
+
+def is_same_deletion(begun: Operation | None, state: OperationState | None, asked: Operation) -> bool:
+    """Whether what was begun and not seen through is the very deletion that is asked for."""
+    if begun is None or state is None or not begun.delete or begun.ended_by:
+        return False
+    return begun.strategy is asked.strategy and is_begun(state) and not state.phase.final
 
 
 def going(plan: SyncPlan) -> tuple[Prune, ...]:
@@ -62,6 +93,7 @@ async def until_deleted(
         engine.on_resource_updated(lambda _cluster, _live: changed.set()),
     )
     words, steps = "", going(plan)
+    unheard = "the server has not said what is left"
     try:
         async with time_limit(timedelta(seconds=seconds), clock=clock, subject=f"app {plan.unit}"):
             while left := await _left(cluster, steps):
@@ -73,7 +105,7 @@ async def until_deleted(
                 changed.clear()
     except DeadlinePassed as error:
         remedy = f"Have what holds them let go, then run it again: trimtab delete {plan.unit}"
-        raise NotGone(f"app {plan.unit}", f"after {seconds:g} s {words}", remedy) from error
+        raise NotGone(f"app {plan.unit}", f"after {seconds:g} s {words or unheard}", remedy) from error
     finally:
         for end in ends:
             end()

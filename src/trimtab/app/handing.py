@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from trimtab.app.holds import held
 from trimtab.engine import RecordStore
 from trimtab.engine.events import OperationWaits, StepDone, UnitEvent
-from trimtab.engine.operations import Operation, OperationState, is_same_request
+from trimtab.engine.operations import Operation, OperationState, is_same_request, taken_up
 from trimtab.engine.stores.changing import declared_anew, missing, with_operation, with_pin
 from trimtab.engine.units import (
     AllTold,
@@ -48,7 +48,8 @@ async def post(
         if stored.hold and stored.hold != wanted.hold:
             raise held(stored)
         declared = declared_anew(stored, wanted)
-        return with_operation(declared if pin is None else with_pin(pin)(declared), operation)
+        pinned = declared if pin is None else with_pin(pin)(declared)
+        return with_operation(pinned, taken_up(operation, stored.status.operation_state))
 
     try:
         return await records.amend(wanted.id, posted)

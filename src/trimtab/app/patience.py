@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from trimtab.app.apps import Work
-from trimtab.app.waiting import NotWell
-from trimtab.engine.events import OperationWaits, StepDone, UnitEvent
+from trimtab.app.waiting import NotWell, patient
+from trimtab.engine.events import OperationWaits, UnitEvent
 from trimtab.engine.operations import OperationState
 from trimtab.errors import Unavailable
 from trimtab.tasks import DeadlinePassed, SystemClock, time_limit
@@ -22,24 +21,13 @@ class NotEnded(Unavailable):
 @asynccontextmanager
 async def patience(work: Work, seconds: float) -> AsyncIterator[None]:
     """Leave the app's operation when it has only waited for so long; it stays recorded, to be finished."""
-    loop, waits = asyncio.get_running_loop(), ["for something"]
 
-    def hear(_app: str, event: UnitEvent) -> None:
-        if isinstance(event, OperationWaits):
-            waits.append(event.message.removeprefix("waiting "))
-        elif isinstance(event, StepDone) and not limit.expired():
-            limit.reschedule(loop.time() + seconds)
+    def late(waits: str) -> NotWell:
+        reason = f"its sync has waited {seconds:g} s {waits}"
+        return NotWell(f"app {work.name}", reason, f"It goes on with: trimtab sync {work.name}")
 
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            silence = work.engine.on_unit_event(hear)
-            try:
-                yield
-            finally:
-                silence()
-    except TimeoutError as error:
-        reason = f"its sync has waited {seconds:g} s {waits[-1]}"
-        raise NotWell(f"app {work.name}", reason, f"It goes on with: trimtab sync {work.name}") from error
+    async with patient(work.engine, seconds, late):
+        yield
 
 
 async def ended(work: Work, seconds: float, held: Callable[[str], None]) -> OperationState:

@@ -12,11 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.app.standby import on_standby
-from trimtab.errors import Conflict, InvalidSpec
+from trimtab.errors import Conflict, Damaged, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
-from trimtab.sources.charts.wishes import WantedChart
+from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.credentials import Belonging
@@ -192,7 +192,13 @@ class SourceManifests:
             capabilities=await self._capabilities_for(unit),
             credentials=self._wishes.credentials(),
         )
-        made = await self._kept(request) or await self._made(request, commit)
+        try:
+            made = await self._kept(request) or await self._made(request, commit)
+        except Damaged:
+            if not isinstance(tree, RevisionOrigin):
+                raise
+            await self._mend(source, tree.revision)
+            made = await self._made(request, commit)
         if revision.startswith(_FILES) and revision != made.revision:
             reason = f"its folder no longer holds what was agreed to, {revision}"
             raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
@@ -233,15 +239,24 @@ class SourceManifests:
             if source.spec.path:
                 raise InvalidSpec(f"app {unit_id}", "a chart has no path", "Name a chart or a path")
             wanted = self._wishes.chart(source, revision or source.target_revision)
-            chart = await (await self._charts()).fetch(wanted)
+            chart = await self._chart(unit_id, wanted)
             return ChartOrigin(revision=chart), chart.version
         found = await self._fetched(unit_id, source, revision)
         return RevisionOrigin(revision=found), found.commit
+
+    async def _chart(self, _unit_id: str, wanted: WantedChart) -> ChartRevision:
+        """The version of a chart that is wanted."""
+        return await (await self._charts()).fetch(wanted)
 
     async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
         return await (await self._reach()).fetch(wanted)
+
+    async def _mend(self, source: AppSource, revision: Revision) -> None:
+        """Have a mirror made anew that lacks something of a revision, unless somebody was faster."""
+        wanted = self._wishes.of(source.repo_url, revision.commit)
+        await (await self._reach()).mend(wanted, revision)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""

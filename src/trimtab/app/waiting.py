@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from trimtab.app.goals import Goal, Recorded, holds, is_recorded, stands
 from trimtab.engine import Engine
-from trimtab.engine.events import ComparisonFailed, UnitEvent, UnitRefreshed
+from trimtab.engine.events import ComparisonFailed, OperationWaits, StepDone, UnitEvent, UnitRefreshed
 from trimtab.engine.units import AllTold, Gone, Stored, SyncUnit, SyncUnitStore, UnitNews
-from trimtab.errors import Unavailable
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
 
 
 class NotWell(Unavailable):
     """An app has not become in time what it was waited for to be."""
+
+
+@asynccontextmanager
+async def patient(
+    engine: Engine, seconds: float, late: Callable[[str], TrimtabError]
+) -> AsyncIterator[asyncio.Timeout]:
+    """Leave the app's operation when it has only waited for so long; `late` makes the error of its words."""
+    loop, waits = asyncio.get_running_loop(), ["for something"]
+
+    def hear(_app: str, event: UnitEvent) -> None:
+        if isinstance(event, OperationWaits):
+            waits.append(event.message.removeprefix("waiting "))
+        elif isinstance(event, StepDone) and not limit.expired() and limit.when() is not None:
+            limit.reschedule(loop.time() + seconds)
+
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            silence = engine.on_unit_event(hear)
+            try:
+                yield limit
+            finally:
+                silence()
+    except TimeoutError as error:
+        raise late(waits[-1]) from error
 
 
 async def until(

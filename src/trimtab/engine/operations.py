@@ -35,11 +35,16 @@ _FINAL = frozenset({OperationPhase.SUCCEEDED, OperationPhase.FAILED, OperationPh
 
 
 class SyncPhase(enum.Enum):
-    """The phases of a sync, in their order; the last one runs only when something failed."""
+    """The phases of an operation, in their order; the last one runs only when a sync failed.
 
+    Those of a deletion are its own two and, between them, `SYNC`, in which objects go.
+    """
+
+    PRE_DELETE = "PreDelete"
     PRE_SYNC = "PreSync"
     SYNC = "Sync"
     POST_SYNC = "PostSync"
+    POST_DELETE = "PostDelete"
     SYNC_FAIL = "SyncFail"
 
     # Results are looked up by it all the time, and there is only one of each.
@@ -126,6 +131,14 @@ class RetryLimits(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     refresh: bool = False
 
 
+class RanBefore(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """A hook that an earlier try of a deletion saw through: it is not run again."""
+
+    key: ResourceKey
+    sync_phase: SyncPhase
+    uid: str
+
+
 class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What was asked for."""
 
@@ -137,7 +150,7 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     entry: int = 0
     #: delete what Git no longer asks for
     prune: bool = False
-    #: delete all of the unit; its source is not asked
+    #: delete all of the unit; its source is asked for the hooks of the deletion alone
     delete: bool = False
     #: ask the server what it would do, and change nothing
     dry_run: bool = False
@@ -167,6 +180,8 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     plan_digest: str = ""
     #: who asked that it ends before its time; whoever carries it on ends it
     ended_by: str = ""
+    #: hooks of a deletion that an earlier try of it saw through
+    ran: tuple[RanBefore, ...] = ()
 
 
 class StepResult(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -215,6 +230,8 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     started_at: datetime
     phase: OperationPhase = OperationPhase.RUNNING
     message: str = ""
+    #: where it is carried out, by the cluster's name: a unit may move meanwhile
+    cluster: str = ""
     #: the commit that is synced; empty until it is resolved
     revision: str = ""
     #: the digest of the plan that is carried out
@@ -243,9 +260,30 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
 def is_same_request(one: Operation, other: Operation) -> bool:
     """Whether two operations are one request, whatever was said about it since."""
     first, second = (
-        replace(each, timeout=None, deletions_approved_at=None, ended_by="") for each in (one, other)
+        replace(each, timeout=None, deletions_approved_at=None, ended_by="", ran=()) for each in (one, other)
     )
     return first == second
+
+
+def taken_up(operation: Operation, last: OperationState | None) -> Operation:
+    """The operation, knowing what the unit's last one did for it: hooks of a deletion run once.
+
+    Whatever else was done to the unit since then makes another deletion of it.
+    """
+    if not operation.delete or last is None or not last.operation.delete or last.operation.dry_run:
+        return operation
+    ended = (each for each in last.results if each.hook and each.phase is StepPhase.SUCCEEDED and each.uid)
+    ran = {(each.key, each.sync_phase): each for each in last.operation.ran}
+    ran |= {
+        (each.key, each.sync_phase): RanBefore(key=each.key, sync_phase=each.sync_phase, uid=each.uid)
+        for each in ended
+    }
+    return replace(operation, ran=tuple(ran.values()))
+
+
+def held_runs(state: OperationState | None) -> tuple[HookRun, ...]:
+    """The hooks of an operation that may carry our finalizer."""
+    return tuple(run for run in state.hooks if not (run.released or run.deleted)) if state else ()
 
 
 def is_begun(state: OperationState) -> bool:
@@ -267,3 +305,26 @@ def never_begun(state: OperationState, now: datetime) -> OperationState:
 def started(operation: Operation, revision: str, now: datetime) -> OperationState:
     """The state of an operation that has just been accepted."""
     return OperationState(operation=operation, started_at=now, revision=revision)
+
+
+def by_our_clock(state: OperationState, now: datetime) -> OperationState:
+    """The state without times that are yet to come, written by a process whose clock is ahead of ours.
+
+    Until they had passed, no look at an object and no consent would count as later than them. When it
+    started stays: the names of hooks tell it.
+    """
+    begun = state.attempt_at or state.started_at
+    retry_at = state.retry_at and min(state.retry_at, now + state.operation.retry.longest)
+    waiting = state.waiting_since and min(state.waiting_since, now)
+    ahead = any(each.at is not None and each.at > now for each in state.results)
+    if begun <= now and retry_at == state.retry_at and waiting == state.waiting_since and not ahead:
+        return state
+    return replace(
+        state,
+        attempt_at=now if begun > now else state.attempt_at,
+        retry_at=retry_at,
+        waiting_since=waiting,
+        results=tuple(
+            replace(each, at=now) if each.at is not None and each.at > now else each for each in state.results
+        ),
+    )

@@ -213,6 +213,14 @@ def failure(subject: str, status: Status, *, retry_after: float | None = None) -
     return kind(subject, message, _REMEDIES.get(kind, ""), status=status)
 
 
+def not_waited_for(error: TrimtabError, allowed: float) -> TrimtabError:
+    """The error about a server that asks for a longer pause than a request may take, in seconds."""
+    if not isinstance(error, TooManyRequests) or error.after is None:
+        return error
+    reason = f"{error.reason}; it asks for a pause of {error.after:g} s, and a request may take {allowed:g} s"
+    return TooManyRequests(error.subject, reason, error.remedy, status=error.status, after=error.after)
+
+
 def _class_of(status: Status) -> type[Refusal]:
     match status.code:
         case 401:

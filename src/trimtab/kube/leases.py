@@ -138,12 +138,14 @@ class Lease:
         return self._clock.monotonic() < self._ours_until
 
     async def holder(self) -> str:
-        """Who holds it now, as far as we have seen; empty for nobody, and for one who let it run out."""
+        """Who holds it now, as far as we have seen; empty for nobody, or for one who lost it."""
         found = await self.holding()
         # Read after the answer, which may tell of a moment ago: too late is safe, too early is not.
         now = self._clock.monotonic()
         self._sighting = sighted(self._sighting, found, now)
-        is_free = isinstance(move(self._sighting, self._me, now), Take)
+        decision = move(self._sighting, self._me, now)
+        # What could not be given back, because the server was away, bears our name and is nobody's.
+        is_free = isinstance(decision, Take) or (isinstance(decision, Renew) and not self.is_held)
         return "" if is_free or found is None else found.holder
 
     async def freed(self) -> None:

@@ -22,8 +22,15 @@ from yarl import URL
 
 from trimtab.errors import Retry, Throttled, TrimtabError
 from trimtab.kube.calls import AGENT, Call
-from trimtab.kube.failures import Unauthenticated, failure, status_from, unreachable, without_secrets
-from trimtab.tasks.backoff import Backoff, pause
+from trimtab.kube.failures import (
+    Unauthenticated,
+    failure,
+    not_waited_for,
+    status_from,
+    unreachable,
+    without_secrets,
+)
+from trimtab.tasks.backoff import Backoff, asked_pause, pause
 from trimtab.tasks.chance import draw
 
 if TYPE_CHECKING:
@@ -175,7 +182,8 @@ class Transport:
             ) from timeout
 
     async def _persist(self, request: Call, failures: list[TrimtabError]) -> Answer:
-        """Try until it works, is refused for good, or the tries are used up."""
+        """Try until it works, is refused for good, or the tries or the time are used up."""
+        begun, allowed = self._clock.monotonic(), self._settings.request_timeout.total_seconds()
         while True:
             try:
                 return await self._attempt(request)
@@ -186,6 +194,8 @@ class Transport:
                     error, repeatable=request.repeatable
                 ):
                     raise
+                if self._clock.monotonic() - begun + asked_pause(error) >= allowed:
+                    raise not_waited_for(error, allowed) from None
                 wait = pause(error, failures=tries, backoff=_BACKOFF, chance=draw())
             await self._clock.sleep(wait)
 

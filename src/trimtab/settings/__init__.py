@@ -186,6 +186,9 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     folders: str | None = None
     #: renders under way at once
     concurrency: Count = 3
+    #: renders of one commit that may share a process, where trimtab-helm and trimtab-kustomize are on PATH;
+    #: 1: each has a process of its own
+    together: Count = 32
     #: files that one render may be made of
     source_files: Count = 10_000
     #: bytes that one render may be made of
@@ -225,7 +228,7 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...] = ()
     #: only these namespaces are read and written, and nothing cluster-wide; none means all
     namespaces: tuple[str, ...] = ()
-    #: look for edited unit files this often
+    #: look for edited unit files, and for an edited file of credentials, this often
     look_every: timedelta = timedelta(seconds=2)
     #: units looked at at once
     looks_at_once: Count = 20

@@ -20,6 +20,7 @@ from trimtab.tasks.processes import (
 from trimtab.tasks.retry import retrying
 from trimtab.tasks.schedule import WorkState
 from trimtab.tasks.together import plain_group, run_together
+from trimtab.tasks.turns import in_turns
 from trimtab.tasks.wire import JobRaised
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "WorkerReport",
     "WorkersBusy",
     "every",
+    "in_turns",
     "next_move",
     "plain_group",
     "retrying",

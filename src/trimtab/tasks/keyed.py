@@ -20,7 +20,7 @@ from trimtab.tasks.chance import Chance, draw
 from trimtab.tasks.clock import Clock
 from trimtab.tasks.outcomes import WorkPolicy, outcome_of
 from trimtab.tasks.schedule import Row, Schedule, WorkState
-from trimtab.tasks.together import plain_group
+from trimtab.tasks.together import GroupEnding, plain_group
 
 K = TypeVar("K", bound=Hashable)
 
@@ -184,6 +184,8 @@ class KeyedWorkers(Generic[K]):
         error: Exception | None = None
         try:
             await self._run_key(tenant, key)
+        except GroupEnding:
+            raise  # our own cancellation is on its way
         except asyncio.CancelledError as cancelled:
             if _was_cancelled_from_outside():
                 raise

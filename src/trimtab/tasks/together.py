@@ -27,6 +27,10 @@ async def run_together(*loops: Coroutine[Any, Any, object]) -> None:
             group.create_task(loop)
 
 
+class GroupEnding(asyncio.CancelledError):
+    """The group that was to have a new task is ending, and so is whoever wanted it."""
+
+
 class _Group(asyncio.TaskGroup):
     """A TaskGroup that is left in peace while it ends.
 
@@ -42,7 +46,7 @@ class _Group(asyncio.TaskGroup):
             return super().create_task(coro, **options)
         except RuntimeError as error:
             coro.close()
-            raise asyncio.CancelledError(str(error)) from error
+            raise GroupEnding(str(error)) from error
 
 
 @asynccontextmanager

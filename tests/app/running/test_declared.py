@@ -16,6 +16,7 @@ from trimtab.app.running.declared import (
     Refuse,
     Remove,
     Snapshot,
+    Stay,
     Withdraw,
     moves,
     snapshot_of,
@@ -168,6 +169,15 @@ def test_objects_of_most_units_do_not_go_at_once() -> None:
     reason = "5 of 9 units went at once, which is more than half"
     assert many == tuple(Hold(f"unit-{number}", reason) for number in range(5))
     assert moves(read(*known[3:4]), known[:4], GIT, ALL) == tuple(map(Remove, ("unit-0", "unit-1", "unit-2")))
+
+
+def test_a_folder_that_was_emptied_takes_the_records_of_a_few_units_and_not_of_all() -> None:
+    known = [replace(API, id=f"unit-{number}") for number in range(4)]
+    assert moves(read(), known[1:], GIT, ALL) == tuple(map(Withdraw, ("unit-1", "unit-2", "unit-3")))
+    stays = moves(read(), known, GIT, ALL)
+    assert {type(each) for each in stays} == {Stay}
+    assert [each.id for each in stays if isinstance(each, Stay)] == [each.id for each in known]
+    assert moves(read(known[0]), known, GIT, ALL) == tuple(map(Withdraw, ("unit-1", "unit-2", "unit-3")))
 
 
 def test_units_of_other_shards_are_left_to_their_keepers() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.committing import git
+from tests.sources.githost import basic_header, git_host
 from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository, keep_records
 from trimtab.app.running.events import (
@@ -24,14 +26,19 @@ from trimtab.app.running.events import (
     UnitsUnread,
     UnitWithdrawn,
 )
-from trimtab.app.running.following import Commits, FollowedManifests
+from trimtab.app.running.following import Commits, FollowedManifests, keep_credentials
+from trimtab.app.running.versions import Versions
 from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
 from trimtab.engine import MemoryStore
 from trimtab.engine.units import Destination, Gone, Stored, SyncUnit
+from trimtab.errors import SourceRefused, TrimtabError, Unavailable
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
-from trimtab.sources import Charts, Renderer, Repositories
+from trimtab.sources import Charts, Renderer, Repositories, Request
+from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
+from trimtab.sources.rendering.affected import Readers
+from trimtab.sources.rendering.rendered import Rendered, Tool
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.addresses import address_of
 from trimtab.tasks import SystemClock, plain_group
@@ -107,6 +114,15 @@ def unit(name: str, origin: Upstream) -> SyncUnit:
 PLAIN = Wishes(RepositoriesSettings(lfs=False))
 
 
+async def no_chart(wanted: WantedChart) -> ChartRevision:
+    raise AssertionError(f"nobody wants {wanted}")
+
+
+NO_CHARTS = Versions(
+    no_chart, PLAIN, RepositoriesSettings(), clock=SystemClock(), look=print, tell=print, chance=lambda: 0.0
+)
+
+
 async def nothing_special(_cluster: str) -> Capabilities:
     return Capabilities()
 
@@ -123,7 +139,9 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
         plain_group() as group,
     ):
-        commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=looked.append, tell=heard.tell)
+        commits = Commits(
+            repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=looked.append, tell=heard.tell
+        )
         manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits.readers, nothing_special)
         running = group.create_task(commits.run())
         units = [unit(name, origin) for name in ("web", "api", "cart")]
@@ -143,10 +161,70 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         commits.hear(Gone("api"))
         assert commits.hint(change_of(origin)) == 2
 
-        # While the remote is away the last good revision stays in force; an explicit one is still there.
+        # A mirror that was damaged is made anew when somebody meets that.
+        for pack in (tmp_path / "mirrors").rglob("*.pack"):
+            pack.chmod(0o600)
+            pack.write_bytes(pack.read_bytes()[:40])
+        assert (await manifests.generate(replace(units[0], id="new"), second)).revision == second
+
+        # While the remote is away the last good revision stays in force, also for one who names it: he heals.
         origin.folder.rename(tmp_path / "away")
+        await heard.until(lambda: heard.of(SourceTrouble))
         assert (await manifests.generate(units[0], "")).revision == second
+        healed = await manifests.generate(units[0], second)
+        assert (healed.revision, len(healed.manifests)) == (second, 1)
+        assert healed.warnings[0].endswith(f"Revision {second[:8]} stays in force.")
+        with pytest.raises(TrimtabError):
+            await manifests.generate(units[0], "1" * 40)
         running.cancel()
+
+
+class Shelf(Charts):
+    """Charts of a repository that may be away."""
+
+    away: TrimtabError | None = None
+
+    async def fetch(self, wanted: WantedChart, *, fresh: bool = False) -> ChartRevision:
+        del fresh
+        if self.away is not None:
+            raise self.away
+        return ChartRevision(
+            url=wanted.url, name=wanted.name, version="1.2.0", digest="", archive="", largest=1
+        )
+
+
+class Told(Renderer):
+    """Renders nothing, whatever it is asked."""
+
+    async def render(self, request: Request) -> Rendered:
+        del request
+        return Rendered(manifests=(), digest="d", key="k", read=(), tool=Tool.HELM, tool_version="4")
+
+    async def keys(self, requests: Sequence[Request]) -> tuple[str, ...]:
+        return ("k",) * len(requests)
+
+
+async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_away_or_refuses_us(
+    tmp_path: Path,
+) -> None:
+    settings = RepositoriesSettings(folder=str(tmp_path))
+    rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"))
+    async with repositories(tmp_path) as repos:
+        charts, renderer = Shelf(settings), Told(rendering, ProgramsSettings(), path=PATH)
+        manifests = FollowedManifests(renderer, repos, charts, PLAIN, Readers(), nothing_special)
+
+        def wanting(target: str) -> SyncUnit:
+            source = {"repoURL": "https://charts.example", "targetRevision": target, "spec": {"chart": "web"}}
+            return SyncUnit(id="web", source=source, destination=Destination(cluster="here"))
+
+        assert (await manifests.generate(wanting("^1"), "")).revision == "1.2.0"
+        charts.away = Unavailable("charts.example", "nobody answers")
+        assert (await manifests.generate(wanting("^1"), "")).revision == "1.2.0"
+        with pytest.raises(Unavailable):
+            await manifests.generate(wanting("^2"), "")
+        charts.away = SourceRefused("charts.example", "the password is wrong")
+        kept = await manifests.generate(wanting("^1"), "")
+        assert kept.warnings == ("charts.example: the password is wrong. Version 1.2.0 stays in force.",)
 
 
 async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, origin: Upstream) -> None:
@@ -161,7 +239,9 @@ async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, orig
         repositories(tmp_path) as repos,
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
     ):
-        commits = Commits(repos, renderer, PLAIN, clock=SystemClock(), look=lambda _: None, tell=heard.tell)
+        commits = Commits(
+            repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=lambda _: None, tell=heard.tell
+        )
         commits.hear(Stored(gone))
         await heard.until(lambda: heard.of(SourceTrouble))
         assert commits.problem("gone") == heard.of(SourceTrouble)[0].reason
@@ -209,6 +289,60 @@ async def test_unit_files_in_a_repository_are_followed_and_a_bad_commit_changes_
         assert declarations.problem == ""
         for loop in loops:
             loop.cancel()
+
+
+async def test_a_password_that_is_replaced_in_its_file_is_shown_from_then_on_for_units_and_their_files(
+    tmp_path: Path, origin: Upstream
+) -> None:
+    file, heard, clock = tmp_path / "credentials.toml", Hearing(), SystemClock()
+    origin.commit({"units/web.yaml": UNIT, "web/a.yaml": "1"})
+
+    async with git_host(tmp_path) as host, plain_group() as group:
+
+        def agree(password: str) -> None:
+            host.welcome = {basic_header("ci", password)}
+            file.write_text(f'[[credential]]\nurl = "{host.url}"\nusername = "ci"\npassword = "{password}"\n')
+            file.chmod(0o600)
+
+        agree("one")
+        (tmp_path / "origin.git").symlink_to(origin.folder / ".git")
+        url = f"{host.url}/origin.git"
+        settings = RepositoriesSettings(
+            folder=str(tmp_path / "mirrors"),
+            allow_schemes=("http",),
+            allow_hosts=("127.0.0.1",),
+            poll_every=OFTEN,
+            credentials_file=str(file),
+            lfs=False,
+        )
+        wishes = Wishes(settings)
+        declarations = Declarations(Origin(url=url, path="units"), clock=clock, tell=heard.tell)
+        rendering = RenderingSettings(
+            cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1
+        )
+        async with (
+            Repositories(settings, path=PATH) as repos,
+            Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
+        ):
+            commits = Commits(
+                repos, renderer, wishes, NO_CHARTS, clock=clock, look=lambda _: None, tell=heard.tell
+            )
+            loops = (
+                follow_repository(declarations, repos, wishes),
+                keep_credentials(repos, wishes, every=OFTEN, clock=clock),
+                commits.run(),
+            )
+            tasks = [group.create_task(loop) for loop in loops]
+            source = {"repoURL": url, "targetRevision": "main", "spec": {"path": "web"}}
+            commits.hear(Stored(SyncUnit(id="web", source=source, destination=Destination(cluster="here"))))
+            await heard.until(lambda: heard.of(CommitFound) and heard.of(UnitsRead))
+            file.write_text("half of a fi")
+            agree("two")
+            last = origin.commit({"units/api.yaml": UNIT, "web/a.yaml": "2"})
+            await heard.until(lambda: heard.of(CommitFound)[-1].revision == last)
+            await heard.until(lambda: heard.of(UnitsRead)[-1].revision == last)
+            for task in tasks:
+                task.cancel()
 
 
 async def test_unit_files_in_a_folder_are_followed_and_a_lost_folder_changes_nothing(tmp_path: Path) -> None:

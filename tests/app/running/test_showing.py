@@ -103,7 +103,8 @@ def test_a_unit_says_how_it_stands_and_what_it_waits_for() -> None:
 def test_a_status_holds_no_password_that_somebody_wrote_into_an_address() -> None:
     source = {"repoURL": "https://ann:hunter2@git.example/shop.git"}
     stand = ShardStand(shard="0 of 1", held=True, units=(msgspec.structs.replace(WEB, source=source),))
-    told = status_json("me", [stand], {}, declared_in="", trouble="")
+    told = status_json("me", [stand], {}, declared_in="", trouble="", refused={"web": "not YAML"})
+    assert told["fileProblems"] == {"web": "not YAML"}
     assert "hunter2" not in str(told)
 
 

@@ -43,7 +43,11 @@ def test_a_pointer_takes_out_what_it_names(pointer: str, expected: Any) -> None:
 
 @pytest.mark.fact("D32")
 @pytest.mark.parametrize(
-    "pointer", ["/nowhere", "/nowhere/at/all", "/a/b/7", "/a/b/-", "/a/b/c", "/e/f", "/a/b/0/c/d", "/"]
+    "pointer",
+    [
+        *("/nowhere", "/nowhere/at/all", "/a/b/7", "/a/b/-", "/a/b/c", "/e/f", "/a/b/0/c/d", "/"),
+        *("/a/b/-1", "/a/b/2", "/a/b/10", f"/a/b/{'9' * 5000}", "/a" * 3000, "/a/b/00"),
+    ],
 )
 def test_a_pointer_to_nothing_is_silent_and_the_others_still_hold(pointer: str) -> None:
     assert without(OBJECT, [tokens_of(pointer)]) == OBJECT

@@ -11,10 +11,10 @@ import pytest
 from tests.engine.compare.world import World
 from tests.kube.world import deployment
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
-from trimtab.engine.compare.jq import STRIKES, JqPaths
+from trimtab.engine.compare.jq import STRIKES, WORKERS, JqPaths
 from trimtab.engine.rows import Verdict
 from trimtab.kube.cluster import PatchType, Write
-from trimtab.tasks import PoolPolicy, WorkerProcesses
+from trimtab.tasks import WorkerProcesses
 
 ENDLESS = "last(repeat(.))"
 GREEDY = "reduce range(60) as $n ([1]; . + .) | .[0]"
@@ -23,8 +23,8 @@ OBJECT = {"spec": {"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]}, "se
 
 @pytest.fixture
 async def pool() -> AsyncIterator[WorkerProcesses]:
-    """One worker, with little memory."""
-    async with WorkerProcesses(PoolPolicy(size=1, memory_limit=512 * 1024**2)) as pool:
+    """The workers that an engine has."""
+    async with WorkerProcesses(WORKERS) as pool:
         yield pool
 
 
@@ -58,13 +58,35 @@ async def test_an_expression_that_cannot_be_read_is_told(jq: JqPaths) -> None:
 
 @pytest.mark.fact("D35")
 @pytest.mark.parametrize(
-    "expression", ['error("canary")', ".spec.items.x", ".spec) , (.b", "empty) | (empty"]
+    "expression",
+    [
+        'error("canary")',
+        ".spec.items.x",
+        ".spec) , (.b",
+        "empty) | (empty",
+        ".",
+        "..",
+        '.spec) | "text" | (.',
+        ".spec) | .secret = 5 | (.",
+        "getpath([null])",
+        ".spec.items[.spec.items]",
+        "(.spec.items | length)",
+    ],
 )
 async def test_an_expression_that_fails_or_answers_not_once_is_passed_over_alone(
     jq: JqPaths, expression: str
 ) -> None:
     (found,) = await jq.without((OBJECT,), [expression, ".secret"])
     assert found == {"spec": OBJECT["spec"]}
+
+
+async def test_numbers_stay_as_they_are_beside_what_is_taken_out(jq: JqPaths) -> None:
+    numbers = {"large": 9007199254740993, "next": 9007199254740992, "whole": 1.0, "id": 12345678901234567890}
+    (found,) = await jq.without(({**numbers, "a": 1},), [".a"])
+    assert found == numbers
+    assert {name: type(value) for name, value in found.items()} == {
+        name: type(value) for name, value in numbers.items()
+    }
 
 
 @pytest.mark.fact("D35")

@@ -18,10 +18,12 @@ from trimtab.engine.compare.matching import (
     Wanted,
     desired_from,
     paired,
+    reading_of,
 )
 from trimtab.engine.compare.tracking import OWNER, TRACKING_ID, ArgoTracking, Method, OwnerAnnotation
 from trimtab.engine.live import Live
 from trimtab.engine.rows import Desired
+from trimtab.engine.stretches import STRETCH
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, Manifest
 
@@ -368,3 +370,35 @@ def test_one_object_under_several_keys_is_there_once_as_it_is_wanted() -> None:
 def test_a_finding_reads_as_a_sentence() -> None:
     finding = Finding(kind=FindingKind.INVALID, subject="it", reason="it is odd", remedy="Mend it")
     assert str(finding) == "it: it is odd. Mend it."
+
+
+# -- in stretches -----------------------------------------------------------------------------------------
+
+
+def stretches_of(manifests: list[Manifest]) -> list[list[str]]:
+    """The names of the objects that are read between two yields."""
+    read: list[list[str]] = [[]]
+
+    def seen(manifest: Manifest) -> Role:
+        read[-1].append(manifest["metadata"]["name"])
+        return Role.RESOURCE
+
+    given = [Found(manifest=each, where="a.yaml") for each in manifests]
+    read.extend([] for _ in reading_of(given, terms(role_of=seen)))
+    return read
+
+
+def test_many_objects_are_read_in_short_stretches() -> None:
+    names = [f"c{number}" for number in range(7 * STRETCH)]
+    read = stretches_of([config_map(name) for name in names])
+    assert [name for stretch in read for name in stretch] == names
+    assert max(map(len, read)) <= STRETCH
+
+
+def test_large_objects_make_shorter_stretches() -> None:
+    large = [{**config_map(f"c{number}"), "data": {"x": "y" * 600_000}} for number in range(6)]
+    assert max(map(len, stretches_of(large))) <= 2
+
+
+def test_few_objects_are_read_in_one_stretch() -> None:
+    assert stretches_of([config_map("a"), config_map("b")]) == [["a", "b"]]

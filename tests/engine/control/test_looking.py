@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from tests.engine.stage import Sources, config_map
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.clusters import opened
-from trimtab.engine.compare.tracking import OwnerAnnotation
+from trimtab.engine.compare.tracking import OWNER, OwnerAnnotation
 from trimtab.engine.control.desks import Desk, ways_of
 from trimtab.engine.control.looking import Looker
 from trimtab.engine.control.policy import Refresh
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
 from trimtab.engine.stores import MemoryArchive
+from trimtab.engine.stretches import STRETCH
 from trimtab.engine.units import (
     Deployed,
     Destination,
@@ -145,3 +146,36 @@ async def test_a_pinned_unit_is_looked_at_as_its_entry_without_asking_the_source
         again = [await without.look(pinned, here, Refresh.USUAL) for _ in range(2)]
     assert [sight.wanted.desired[0].manifest["data"]["value"] for sight in again] == ["old", "old"]
     assert [revision for _, revision, _ in sources.asked] == [old]
+
+
+async def test_a_large_unit_is_read_in_turns_with_others() -> None:
+    sources = Sources()
+    sources.declare("web", *(config_map(f"c{number}") for number in range(6 * STRETCH)))
+    looker, turns = Looker(sources, kept_objects=10_000), 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with desk() as here, asyncio.TaskGroup() as group:
+        beside = group.create_task(others())
+        await looker.look(unit("web"), here, Refresh.USUAL)
+        first, turns = turns, 0
+        await looker.look(unit("web"), here, Refresh.USUAL)
+        beside.cancel()
+    assert (first >= 6, turns < 6) == (True, True)
+
+
+async def test_what_was_read_by_old_ways_while_they_changed_is_read_again() -> None:
+    sources = Sources()
+    sources.declare("web", *(config_map(f"c{number}") for number in range(2 * STRETCH)))
+    looker = Looker(sources, kept_objects=10_000)
+    async with desk() as here, asyncio.TaskGroup() as group:
+        look = group.create_task(looker.look(unit("web"), here, Refresh.USUAL))
+        await asyncio.sleep(0)
+        here.change(replace(here.ways, tracking=OwnerAnnotation("other")))
+        await look
+        again = await looker.look(unit("web"), here, Refresh.LIVE)
+    assert {each.manifest["metadata"]["annotations"][OWNER] for each in again.wanted.desired} == {"other/web"}

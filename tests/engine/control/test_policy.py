@@ -201,6 +201,13 @@ def test_healing_counts_from_the_end_of_the_last_sync(
     assert isinstance(auto_sync(drifted, NOW), decision)
 
 
+def test_healing_waits_for_no_end_that_lies_far_ahead_by_the_clock_of_another_process() -> None:
+    ahead = automated(synced_before(unit(), heals=2, ended=NOW + seconds(3600)), self_heal=True)
+    assert isinstance(auto_sync(ahead, NOW), Start)
+    nearly = automated(synced_before(unit(), heals=2, ended=NOW + seconds(1)), self_heal=True)
+    assert auto_sync(nearly, NOW) == Later(NOW + seconds(7), "healing was tried 2 times, and waits")
+
+
 def test_healing_later_says_when() -> None:
     drifted = automated(synced_before(unit(), heals=2), self_heal=True)
     assert auto_sync(drifted, NOW) == Later(NOW + seconds(6), "healing was tried 2 times, and waits")
@@ -413,6 +420,8 @@ def test_a_unit_is_looked_at_first_of_all_and_then_by_the_interval() -> None:
     assert due(looked_at(unit()), NOW + seconds(59), minute) is None
     assert due(looked_at(unit()), NOW + seconds(60), minute) is Refresh.USUAL
     assert due(looked_at(unit()), NOW + timedelta(days=9), none) is None
+    assert due(looked_at(unit()), NOW - seconds(59), minute) is None
+    assert due(looked_at(unit()), NOW - timedelta(hours=1), minute) is Refresh.USUAL
 
 
 @pytest.mark.fact("A17")

@@ -14,10 +14,10 @@ from trimtab.engine.sync.hooks import (
     Role,
     delete_policies,
     hook_name,
+    hook_phases,
     hook_types,
     phase_from,
     role_of,
-    sync_phases,
 )
 
 NATIVE, HELM, OURS = "argocd.argoproj.io/hook", "helm.sh/hook", "trimtab.dev/hook"
@@ -57,10 +57,16 @@ def test_hook_annotations_are_read_in_all_their_spellings(
 
 
 def test_only_types_of_a_sync_are_phases_of_it() -> None:
-    assert sync_phases({NATIVE: "Skip,PreDelete,SyncFail,PreSync"}) == (
+    assert hook_phases({NATIVE: "Skip,PreDelete,SyncFail,PreSync"}) == (
         SyncPhase.SYNC_FAIL,
         SyncPhase.PRE_SYNC,
     )
+
+
+def test_a_deletion_has_phases_of_its_own_by_helms_words_too() -> None:
+    both = (SyncPhase.PRE_DELETE, SyncPhase.POST_DELETE)
+    assert hook_phases({NATIVE: "PreDelete,PostSync,PostDelete"}, deletes=True) == both
+    assert hook_phases({"helm.sh/hook": "pre-delete,post-delete,pre-install"}, deletes=True) == both
 
 
 @pytest.mark.fact("S52")

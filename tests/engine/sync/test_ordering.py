@@ -91,6 +91,31 @@ def test_pruned_objects_pull_nothing_before_them() -> None:
     assert told(at("shop", "Namespace"), gone) == [("a", "Sync", -1), ("shop", "Sync", 0)]
 
 
+def test_a_definition_is_pruned_after_its_objects_and_namespaces_last_of_all() -> None:
+    crd = at("widgets", "CustomResourceDefinition", wave=5, prune=True, defines=("example.com", "Widget"))
+    widget = at("w", "Widget", group="example.com", namespace="shop", wave=1, prune=True)
+    space, other = at("shop", "Namespace", wave=9, prune=True), at("a", namespace="shop", prune=True)
+    assert [name for name, _, _ in told(crd, widget, space, other)] == ["w", "widgets", "a", "shop"]
+    same = (at(each.key.name, each.key.kind, group=each.key.group, prune=True) for each in (widget, other))
+    levelled = at("widgets", "CustomResourceDefinition", prune=True, defines=("example.com", "Widget"))
+    assert told(levelled, at("shop", "Namespace", prune=True), *same) == [
+        ("a", "Sync", 0),
+        ("w", "Sync", 0),
+        ("widgets", "Sync", 1),
+        ("shop", "Sync", 2),
+    ]
+
+
+def test_what_hooks_after_a_deletion_need_is_pruned_after_them() -> None:
+    after = at("after", "Job", phase=SyncPhase.POST_DELETE, wave=3, namespace="shop")
+    space, other = at("shop", "Namespace", prune=True), at("bank", "Namespace", prune=True)
+    assert told(space, after, other) == [
+        ("bank", "Sync", 0),
+        ("after", "PostDelete", 3),
+        ("shop", "PostDelete", 4),
+    ]
+
+
 @pytest.mark.fact("S43")
 @pytest.mark.parametrize(
     ("waves", "mirrored"),

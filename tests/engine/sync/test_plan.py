@@ -17,6 +17,7 @@ from tests.engine.views import (
     NOON,
     STAND_INS,
     Case,
+    MapView,
     config_map,
     desired,
     job,
@@ -29,12 +30,15 @@ from tests.engine.views import (
 from trimtab.engine.marks import Mark
 from trimtab.engine.operations import Operation, OperationState, Rehearsal, Selected, Strategy
 from trimtab.engine.rows import Difference, Row, Verdict
+from trimtab.engine.stretches import STRETCH, Stretches
 from trimtab.engine.sync.options import Consent, SyncOptions
-from trimtab.engine.sync.plan import Namespace
+from trimtab.engine.sync.plan import Namespace, planning_of
 from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.engine.sync.showing import moved_between, plan_json, plan_markdown, plan_table
 from trimtab.engine.sync.steps import Apply, Prune, RunHook, SyncPlan, WriteMode, images_of
 from trimtab.kube.cluster import Propagation
+from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
 from trimtab.resources.tables import Paper
 
 PRUNING = Operation(prune=True)
@@ -622,3 +626,35 @@ def test_an_error_is_not_empty_only_extra_objects_are_ever_pruned(states: list[s
     extra = {row.key for row in case.rows if row.desired is None}
     assert {step.key for step in prunes(case.plan(PRUNING))} == extra
     assert DISCOVERY.failed
+
+
+# -- in stretches ----------------------------------------------------------------------------------------
+
+
+class Watched(MapView):
+    """A view that counts the objects that are read of it between two yields of a planning."""
+
+    def __init__(self, view: MapView) -> None:
+        super().__init__(*view.lives.values(), manifests=view.manifests)
+        self.reads = [0]
+
+    def manifest(self, key: ResourceKey) -> Manifest | None:
+        self.reads[-1] += 1
+        return super().manifest(key)
+
+
+def test_many_objects_are_planned_in_short_stretches_and_come_to_the_same_plan() -> None:
+    case = Case()
+    for number in range(4 * STRETCH):
+        case.drifted(config_map(f"drifted-{number}"))
+        case.unwanted(config_map(f"unwanted-{number}"))
+    seen, plans = Watched(case.view), list[SyncPlan]()
+
+    def planned() -> Stretches[None]:
+        plans.append((yield from planning_of(case.request(PRUNING), seen)))
+
+    for _ in planned():
+        seen.reads.append(0)
+    assert [plan.digest for plan in plans] == [case.plan(PRUNING).digest]
+    assert sum(seen.reads) == len(case.rows)
+    assert max(seen.reads) <= STRETCH

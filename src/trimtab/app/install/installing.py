@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
 
 from trimtab.app.install.manifests import INSTALL_LABEL, NAME, Install, objects_of
+from trimtab.app.installation import NAMESPACES
 from trimtab.errors import Missing
 from trimtab.kube import Cluster
 from trimtab.kube.cluster import Deletion, Selection, Write
@@ -17,7 +19,6 @@ from trimtab.kube.failures import NotFound
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest, key_of
 
-_NAMESPACES: Final = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 #: what servers write into objects by themselves
 _MOVING: Final = ("managedFields", "resourceVersion", "generation")
 
@@ -59,7 +60,8 @@ async def carry_out(cluster: Cluster, items: tuple[Item, ...], tell: Callable[[I
         where = item.key.namespace
         if item.act is Act.DELETE:
             how = Deletion(uid=item.uid)
-            await cluster.delete(item.resource, item.key.name, namespace=where, how=how)
+            with suppress(NotFound):
+                await cluster.delete(item.resource, item.key.name, namespace=where, how=how)
         elif item.act is not Act.KEEP:
             await cluster.apply(item.resource, item.key.name, item.manifest, namespace=where, force=True)
         tell(item)
@@ -69,7 +71,7 @@ async def _check_namespaces(cluster: Cluster, install: Install) -> None:
     """Refuse before anything is written if a namespace that is to be looked after is not there."""
     for name in install.namespaces:
         try:
-            await cluster.get(_NAMESPACES, name)
+            await cluster.get(NAMESPACES, name)
         except NotFound as error:
             remedy = f"Make it with: kubectl create namespace {name}"
             raise Missing(f"namespace {name}", "the cluster has no such namespace", remedy) from error
@@ -106,6 +108,16 @@ def _decided(manifest: Manifest) -> Manifest:
 async def _leftovers(cluster: Cluster, known: Discovery, install: Install) -> AsyncIterator[Item]:
     """What an earlier installation with other choices made, rights above all, and this one does not want."""
     wanted = {key_of(each) for each in objects_of(install)}
+    async for each in labelled(cluster, known, install):
+        if each.key not in wanted:
+            yield each
+
+
+async def labelled(cluster: Cluster, known: Discovery, install: Install) -> AsyncIterator[Item]:
+    """What installing into this namespace made, whatever was chosen, as if it were to go; not the namespace.
+
+    In the order in which it was made.
+    """
     select = Selection(labels=f"{INSTALL_LABEL}={install.namespace}")
     for resource in _kinds(known, install):
         async for page in cluster.list(resource, select=select):
@@ -113,7 +125,7 @@ async def _leftovers(cluster: Cluster, known: Discovery, install: Install) -> As
                 key = ResourceKey(
                     resource.group, resource.kind, found.metadata.namespace or "", found.metadata.name
                 )
-                if key not in wanted and key.name.startswith(NAME):
+                if key.name.startswith(NAME):
                     uid = found.metadata.uid
                     yield Item(act=Act.DELETE, key=key, resource=resource, manifest={}, uid=uid)
 

@@ -29,6 +29,9 @@ LARGEST_FILE: Final = 256 << 10
 MOST_FILES: Final = 20_000
 #: so many units may go at once and have their objects deleted, even if no others are left
 MOST_REMOVED: Final = 3
+_EMPTIED: Final = (
+    "no unit is declared any more; put the files back, or let it go with `trimtab delete --abandon`"
+)
 _ENDINGS: Final = (".yaml", ".yml")
 _SOURCE_FIELDS: Final = frozenset({"folder", "repoURL", "targetRevision", "spec"})
 
@@ -181,6 +184,13 @@ class Hold(Struct, frozen=True):
     reason: str
 
 
+class Stay(Struct, frozen=True):
+    """A recorded unit would have to be kept no longer and is, for this reason."""
+
+    id: str
+    reason: str
+
+
 class Refuse(Struct, frozen=True):
     """A unit's file is not followed, for this reason."""
 
@@ -188,15 +198,16 @@ class Refuse(Struct, frozen=True):
     reason: str
 
 
-Move: TypeAlias = Record | Amend | Withdraw | Remove | Hold | Refuse
+Move: TypeAlias = Record | Amend | Withdraw | Remove | Hold | Stay | Refuse
 
 
 def moves(snapshot: Snapshot, known: Iterable[SyncUnit], origin: Origin, shard: Shard) -> tuple[Move, ...]:
     """What has to be recorded of a shard's units so that the records say what the files say.
 
     An app that a command recorded is taken over by a file of its name; a unit of another origin is not. Only
-    what this origin declared before is ever withdrawn, and never what has a file that cannot be read. Objects
-    are deleted only of units that said so while they had a file.
+    what this origin declared before is ever withdrawn, and never what has a file that cannot be read; nor
+    everything at once, for with its records a unit loses its history. Objects are deleted only of units that
+    said so while they had a file.
     """
     by_id = {unit.id: unit for unit in known if shard.has(unit.id)}
     found: list[Move] = [
@@ -208,13 +219,14 @@ def moves(snapshot: Snapshot, known: Iterable[SyncUnit], origin: Origin, shard: 
     declared = [unit for unit in by_id.values() if unit.declared_in == str(origin)]
     gone = [unit for unit in declared if unit.id not in {*snapshot.units, *snapshot.problems}]
     doubt = _doubt(snapshot, declared, gone)
-    found.extend(_farewell(unit, doubt) for unit in gone)
+    is_emptied = not snapshot.units and not snapshot.problems and len(gone) > MOST_REMOVED
+    found.extend(_farewell(unit, doubt, is_emptied=is_emptied) for unit in gone)
     return tuple(found)
 
 
-def _farewell(unit: SyncUnit, doubt: str) -> Move:
+def _farewell(unit: SyncUnit, doubt: str, *, is_emptied: bool) -> Move:
     if unit.on_removal is OnRemoval.KEEP:
-        return Withdraw(unit.id)
+        return Stay(unit.id, _EMPTIED) if is_emptied else Withdraw(unit.id)
     return Hold(unit.id, doubt) if doubt else Remove(unit.id)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from trimtab.app.running.declared import (
     Refuse,
     Remove,
     Snapshot,
+    Stay,
     Withdraw,
     moves,
     snapshot_of,
@@ -34,6 +35,7 @@ from trimtab.app.running.events import (
     UnitFileRefused,
     UnitRemovalHeld,
     UnitsRead,
+    UnitStays,
     UnitsUnread,
     UnitWithdrawn,
 )
@@ -41,9 +43,9 @@ from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
 from trimtab.engine.stores.changing import with_end
 from trimtab.engine.units import SyncUnitStore, UnitMissing
-from trimtab.errors import Conflict, TrimtabError, Unavailable
+from trimtab.errors import Conflict, Damaged, TrimtabError, Unavailable
 from trimtab.sources import FolderTree, Repositories, tree_of
-from trimtab.sources.repositories.revisions import Standing
+from trimtab.sources.repositories.revisions import Revision, Standing
 from trimtab.tasks import Clock, DeadlinePassed, time_limit
 
 Tell: TypeAlias = Callable[[AnyEvent], None]
@@ -61,6 +63,10 @@ class Declarations:
         self.current: Snapshot | None = None
         #: why they cannot be read now; empty if they can
         self.problem = ""
+        #: why shards cannot be told what they say
+        self.delays: dict[Shard, str] = {}
+        #: units whose files are not followed, and why
+        self.refused: dict[str, str] = {}
         self._clock, self._tell = clock, tell
         self._changed = asyncio.Event()
 
@@ -90,6 +96,27 @@ class Declarations:
         if reason != self.problem:
             self.problem = reason
             self._tell(UnitsUnread(at=self._clock.now(), origin=str(self.origin), reason=reason))
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong now, in one sentence; empty if nothing is."""
+        return self.problem or next(iter(self.delays.values()), "")
+
+    def delayed(self, shard: Shard, reason: str) -> None:
+        """Take in that the records of a shard cannot be made to say what the files say."""
+        if self.delays.get(shard) != reason:
+            self.delays[shard] = reason
+            self._tell(UnitsUnread(at=self._clock.now(), origin=str(self.origin), reason=reason))
+
+    def made(self, shard: Shard, refused: Mapping[str, str]) -> None:
+        """Take in that the records of a shard say what the files say, but for these."""
+        self.let_go(shard)
+        self.refused |= refused
+
+    def let_go(self, shard: Shard) -> None:
+        """Forget how it stood with a shard."""
+        self.delays.pop(shard, None)
+        self.refused = {name: reason for name, reason in self.refused.items() if not shard.has(name)}
 
 
 async def follow_folder(declarations: Declarations, *, every: timedelta, clock: Clock) -> None:
@@ -148,13 +175,21 @@ async def follow_repository(declarations: Declarations, repositories: Repositori
             if revision is None or revision.commit == in_force:
                 continue
             try:
-                tree = await asyncio.to_thread(tree_of, revision)
-                declarations.read(await asyncio.to_thread(snapshot_of, tree, origin, revision.commit))
+                try:
+                    snapshot = await asyncio.to_thread(_read_revision, revision, origin)
+                except Damaged:
+                    await repositories.mend(replace(wanted, target=revision.commit), revision)
+                    snapshot = await asyncio.to_thread(_read_revision, revision, origin)
+                declarations.read(snapshot)
                 in_force = revision.commit
             except TrimtabError as error:
                 declarations.unread(str(error))
     finally:
         repositories.unfollow(consumer)
+
+
+def _read_revision(revision: Revision, origin: Origin) -> Snapshot:
+    return snapshot_of(tree_of(revision), origin, revision.commit)
 
 
 async def keep_records(
@@ -168,19 +203,41 @@ async def keep_records(
 ) -> None:
     """Have the records of a shard say what the files say, for ever; `remove` hears whose objects go."""
     seen: Snapshot | None = None
-    while True:
-        snapshot = await declarations.after(seen)
-        try:
-            found = moves(snapshot, await store.list(), declarations.origin, shard)
-            remove([move.id for move in found if isinstance(move, Remove)])
-            await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
-            for move in found:
-                if not isinstance(move, Remove):
-                    tell(await _made(move, store, snapshot, clock))
-            seen = snapshot
-        except Unavailable as error:
-            declarations.unread(str(error))
-            await clock.sleep(_AGAIN)
+    try:
+        while True:
+            snapshot = await declarations.after(seen)
+            try:
+                await _keep_once(declarations, snapshot, store, shard, remove=remove, clock=clock, tell=tell)
+                seen = snapshot
+            except Unavailable as error:
+                declarations.delayed(shard, str(error))
+                await clock.sleep(_AGAIN)
+    finally:
+        declarations.let_go(shard)
+
+
+async def _keep_once(
+    declarations: Declarations,
+    snapshot: Snapshot,
+    store: SyncUnitStore,
+    shard: Shard,
+    *,
+    remove: Callable[[Collection[str]], None],
+    clock: Clock,
+    tell: Tell,
+) -> None:
+    found = moves(snapshot, await store.list(), declarations.origin, shard)
+    remove([move.id for move in found if isinstance(move, Remove)])
+    await _end(store, [each.id for each in found if isinstance(each, Withdraw)], clock)
+    refused: dict[str, str] = {}
+    for move in found:
+        if isinstance(move, Remove):
+            continue
+        event = await _made(move, store, snapshot, clock)
+        tell(event)
+        if isinstance(event, UnitFileRefused | UnitRemovalHeld | UnitStays):
+            refused[event.unit] = event.reason
+    declarations.made(shard, refused)
 
 
 async def _end(store: SyncUnitStore, withdrawn: list[str], clock: Clock) -> None:
@@ -207,7 +264,7 @@ async def _is_busy(store: SyncUnitStore, unit_id: str) -> bool:
     return unit.operation is not None
 
 
-_Recorded: TypeAlias = Record | Amend | Withdraw | Hold | Refuse
+_Recorded: TypeAlias = Record | Amend | Withdraw | Hold | Stay | Refuse
 
 
 async def _made(move: _Recorded, store: SyncUnitStore, snapshot: Snapshot, clock: Clock) -> AnyEvent:
@@ -233,6 +290,8 @@ async def _move_made(move: _Recorded, store: SyncUnitStore, snapshot: Snapshot, 
             return UnitWithdrawn(at=clock.now(), unit=unit_id)
         case Hold(id=unit_id, reason=reason):
             return UnitRemovalHeld(at=clock.now(), unit=unit_id, reason=reason)
+        case Stay(id=unit_id, reason=reason):
+            return UnitStays(at=clock.now(), unit=unit_id, reason=reason)
         case Refuse(id=unit_id, reason=reason):
             return UnitFileRefused(at=clock.now(), unit=unit_id, reason=reason)
         case _:

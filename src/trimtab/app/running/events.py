@@ -153,6 +153,17 @@ class UnitRemovalHeld(Struct, frozen=True, kw_only=True, tag_field="event", tag=
         return f"its file is gone, and its objects are not yet: {self.reason}"
 
 
+class UnitStays(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitStays"):
+    """A unit's file is gone, and for this reason it is kept all the same."""
+
+    at: datetime
+    unit: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"its file is gone, and it is kept all the same: {self.reason}"
+
+
 class UnitRemoved(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRemoved"):
     """A unit's file is gone, and so are its objects."""
 
@@ -184,6 +195,18 @@ class CommitFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="Com
 
     def __str__(self) -> str:
         return f"{self.repository} is at {self.revision}, which concerns {self.units} units"
+
+
+class ChartFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="ChartFound"):
+    """A chart has a new version in the range that units want."""
+
+    at: datetime
+    chart: str
+    version: str
+    units: int
+
+    def __str__(self) -> str:
+        return f"chart {self.chart} is at {self.version}, which concerns {self.units} units"
 
 
 class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookHeard"):
@@ -231,9 +254,11 @@ RunnerEvent: TypeAlias = (
     | UnitWithdrawn
     | UnitRemoving
     | UnitRemovalHeld
+    | UnitStays
     | UnitRemoved
     | SourceTrouble
     | CommitFound
+    | ChartFound
     | WebhookHeard
     | WebhookTurnedAway
     | Stopping
@@ -246,6 +271,7 @@ _WORRYING = (
     UnitsUnread,
     UnitFileRefused,
     UnitRemovalHeld,
+    UnitStays,
     SourceTrouble,
     WebhookTurnedAway,
 )

@@ -7,27 +7,36 @@ that changed are looked at again. Webhooks make a look at a repository come soon
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
+from trimtab.app.running.versions import Versions
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
-from trimtab.errors import TrimtabError, Unavailable
+from trimtab.errors import TrimtabError
 from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
+from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.looking import MAIN
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities
+from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Standing, Wanted
 from trimtab.tasks import Clock
 
 #: has a unit looked at soon, if it is kept here
 Look: TypeAlias = Callable[[str], None]
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Timed(Protocol):
@@ -53,12 +62,14 @@ class Commits:
         repositories: Repositories,
         renderer: Renderer,
         wishes: Wishes,
+        versions: Versions,
         *,
         clock: Clock,
         look: Look,
         tell: Callable[[AnyEvent], None],
     ) -> None:
         self._repositories, self._renderer, self._wishes = repositories, renderer, wishes
+        self._versions = versions
         self._clock, self._look, self._tell = clock, look, tell
         self.readers = Readers()
         self._followed: dict[str, Wanted] = {}
@@ -77,14 +88,18 @@ class Commits:
 
     def forget(self, unit_id: str) -> None:
         """Follow nothing for a unit any more."""
+        self._unfollow(unit_id)
+        self._versions.forget(unit_id)
+        self.readers.forget(unit_id)
+
+    def _unfollow(self, unit_id: str) -> None:
         if self._followed.pop(unit_id, None) is not None:
             self._repositories.unfollow(unit_id)
         self._stands.pop(unit_id, None)
-        self.readers.forget(unit_id)
 
     def problem(self, unit_id: str) -> str:
-        """What is wrong with news of a unit's repository; empty if nothing is."""
-        return self._repositories.standing(unit_id).message
+        """What is wrong with news of a unit's repository or chart; empty if nothing is."""
+        return self._repositories.standing(unit_id).message or self._versions.problem(unit_id)
 
     def hint(self, change: Change) -> int:
         """Look soon at what has changed, as somebody says; the answer is how many that concerns."""
@@ -127,14 +142,21 @@ class Commits:
     def _follow(self, unit: SyncUnit) -> None:
         try:
             source = source_of(unit)
-            if not source.repo_url or source.spec.chart:
-                self.forget(unit.id)  # new versions of charts are found by the usual look at units
+            if source.repo_url and source.spec.chart:
+                self._unfollow(unit.id)
+                self._versions.follow(unit.id, source)
+                return
+            if not source.repo_url:
+                self.forget(unit.id)
                 return
             wanted = self._wishes.of(source.repo_url, source.target_revision)
-            if self._followed.get(unit.id) != wanted:
+            place = replace(wanted, credentials=())  # who may open it is kept up by `keep_credentials`
+            if self._followed.get(unit.id) != place:
                 self.forget(unit.id)
-                self._repositories.follow(unit.id, wanted, tell=self._hear_standing)
-                self._followed[unit.id] = wanted
+                last = unit.status.revision
+                before = self._repositories.recall(wanted, last) if _COMMIT.fullmatch(last) else None
+                self._repositories.follow(unit.id, wanted, tell=self._hear_standing, in_force=before)
+                self._followed[unit.id] = place
         except TrimtabError:
             return  # whoever looks at the unit is told the same
 
@@ -146,6 +168,24 @@ class Commits:
             self._tell(told)
         if standing.revision is not None and standing.revision != known.revision:
             self._moved.put_nowait(_Moved(consumer, known.revision, standing.revision))
+
+
+async def keep_credentials(
+    repositories: Repositories, wishes: Wishes, *, every: timedelta, clock: Clock
+) -> None:
+    """Have servers be shown what the file of credentials holds now, for all who follow, for ever."""
+    seen: tuple[Belonging, ...] | None = None
+    while True:
+        with suppress(TrimtabError):  # what was read last is shown; whoever is looked at says what is wrong
+            known = wishes.credentials()
+            if known != seen:
+                repositories.renew(partial(_with_credentials, known))
+                seen = known
+        await clock.sleep(every.total_seconds())
+
+
+def _with_credentials(known: tuple[Belonging, ...], wanted: Wanted) -> Wanted:
+    return replace(wanted, credentials=known)
 
 
 class FollowedManifests(SourceManifests):
@@ -173,21 +213,49 @@ class FollowedManifests(SourceManifests):
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
+        #: why units are given the last good revision, while they are
+        self._stale: dict[str, str] = {}
+        #: the chart that each unit was last given, and for which wish
+        self._given: dict[str, tuple[WantedChart, ChartRevision]] = {}
+
+    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
+        """The manifests of a unit's source; with a warning if they are of the last good revision."""
+        self._stale.pop(unit.id, None)
+        found = await super().generate(unit, revision, no_cache=no_cache)
+        reason = self._stale.pop(unit.id, "")
+        return replace(found, warnings=(*found.warnings, reason)) if reason else found
 
     async def _fetched(self, unit_id: str, source: AppSource, revision: str) -> Revision:
-        wanted = self._wishes.of(source.repo_url, source.target_revision)
+        wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
         known = self._repositories.standing(unit_id).revision
-        if revision:
-            if known is None or known.commit != revision:
-                self._doubtful.add(unit_id)
-            return await self._repositories.fetch(replace(wanted, target=revision))
+        if known is not None and known.url != wanted.url:
+            known = None
+        is_known = known is not None and revision in {"", known.commit}
+        if revision and not is_known:
+            self._doubtful.add(unit_id)
+        is_doubtful = not revision and unit_id in self._doubtful
         try:
-            found = await self._repositories.fetch(wanted, fresh=unit_id in self._doubtful)
-        except Unavailable:
-            if known is None or unit_id in self._doubtful or known.url != wanted.url:
+            found = await self._repositories.fetch(wanted, fresh=is_doubtful)
+        except TrimtabError as error:
+            if known is None or not is_known or is_doubtful:
                 raise
+            self._stale[unit_id] = f"{error} Revision {known.commit[:8]} stays in force."
             return known
-        self._doubtful.discard(unit_id)
+        if not revision:
+            self._doubtful.discard(unit_id)
+        return found
+
+    async def _chart(self, unit_id: str, wanted: WantedChart) -> ChartRevision:
+        place = replace(wanted, credentials=())
+        try:
+            found = await super()._chart(unit_id, wanted)
+        except TrimtabError as error:
+            last_place, last = self._given.get(unit_id, (None, None))
+            if last is None or last_place != place:
+                raise
+            self._stale[unit_id] = f"{error} Version {last.version} stays in force."
+            return last
+        self._given[unit_id] = place, found
         return found
 
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:

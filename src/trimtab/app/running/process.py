@@ -22,10 +22,11 @@ from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository
 from trimtab.app.running.events import AnyEvent, HomeUnreachable, Stopping
 from trimtab.app.running.figures import RunnerFigures
-from trimtab.app.running.following import Commits, FollowedManifests, TimedManifests
+from trimtab.app.running.following import Commits, FollowedManifests, TimedManifests, keep_credentials
 from trimtab.app.running.runner import Home, Runner
 from trimtab.app.running.serving import questions, secret_files, served, webhooks
 from trimtab.app.running.showing import status_json, unready
+from trimtab.app.running.versions import Versions
 from trimtab.app.sources import HERE, Wishes
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
@@ -84,7 +85,8 @@ class _View:
             stands,
             problems,
             declared_in=str(self._process.origin or ""),
-            trouble=declarations.problem if declarations is not None else "",
+            trouble=declarations.trouble if declarations is not None else "",
+            refused=dict(declarations.refused) if declarations is not None else {},
         )
 
     def figures(self) -> Callable[[], bytes]:
@@ -169,7 +171,10 @@ async def _loops(
     ):
         renderer.use_key(installation.rendering_key)
         wishes = Wishes(settings.repositories)
-        commits = Commits(repositories, renderer, wishes, clock=clock, look=view.look, tell=tell)
+        versions = Versions(
+            charts.fetch, wishes, settings.repositories, clock=clock, look=view.look, tell=tell
+        )
+        commits = Commits(repositories, renderer, wishes, versions, clock=clock, look=view.look, tell=tell)
         followed = FollowedManifests(
             renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
         )
@@ -186,7 +191,9 @@ async def _loops(
             tell=tell,
             declarations=declarations,
         )
-        loops = [view.runner.run(), commits.run()]
+        every = settings.runner.look_every
+        renewing = keep_credentials(repositories, wishes, every=every, clock=clock)
+        loops = [view.runner.run(), commits.run(), versions.run(), renewing]
         if declarations is not None:
             loops.append(_followed(process, declarations, repositories, wishes))
         yield loops

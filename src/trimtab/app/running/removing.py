@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from trimtab.app.deletion import going
 from trimtab.app.running.events import AnyEvent, UnitRemovalHeld, UnitRemoved, UnitRemoving
 from trimtab.engine import Engine
-from trimtab.engine.operations import Operation, OperationPhase
+from trimtab.engine.operations import Operation, OperationPhase, Strategy
 from trimtab.engine.stores.changing import with_end
 from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import RenderArchive, SyncUnit, SyncUnitStore, UnitMissing
@@ -186,7 +186,7 @@ class Removals:
 
     async def _look(self, unit: SyncUnit) -> None:
         """Forget the unit if nothing of it is left."""
-        plan = (await self._engine.preview(unit.id, REMOVAL)).plan
+        plan = (await self._engine.preview(unit.id, replace(REMOVAL, strategy=Strategy.APPLY))).plan
         if reason := _left(plan):
             if _again(unit, self._clock.now()) is not None:
                 await self._take(unit, Ask())

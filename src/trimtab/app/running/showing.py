@@ -58,7 +58,13 @@ def unready(shards: Iterable[ShardStand], *, declared: bool) -> tuple[str, ...]:
 
 
 def status_json(
-    me: str, shards: Iterable[ShardStand], problems: Mapping[str, str], *, declared_in: str, trouble: str
+    me: str,
+    shards: Iterable[ShardStand],
+    problems: Mapping[str, str],
+    *,
+    declared_in: str,
+    trouble: str,
+    refused: Mapping[str, str],
 ) -> dict[str, Any]:
     """Everything a person or a program may want to know of a runner."""
     stands = tuple(shards)
@@ -66,6 +72,7 @@ def status_json(
         "runner": me,
         "declaredIn": declared_in,
         "declarationProblem": trouble,
+        "fileProblems": dict(refused),
         "shards": [{"shard": each.shard, "held": each.held, "holder": each.holder} for each in stands],
         "clusters": [
             {"shard": each.shard, "name": room.name, "state": room.state, "problem": room.problem}

@@ -29,7 +29,7 @@ from trimtab.engine.control.policy import entry_of
 from trimtab.engine.control.statuses import status_after
 from trimtab.engine.health import HealthStatus
 from trimtab.engine.marks import Mark
-from trimtab.engine.operations import Operation, StepPhase
+from trimtab.engine.operations import Operation, StepPhase, Strategy
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import SyncUnit, UnitStatus
 from trimtab.errors import Missing, TrimtabError
@@ -108,7 +108,7 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
 def _operation(facts: Facts, unit: SyncUnit) -> Operation:
     """What the app is compared with: nothing where it is to go, what it is pinned to, or its source."""
     if facts.is_going:
-        return Operation(delete=True, prune=True)
+        return Operation(delete=True, prune=True, strategy=Strategy.APPLY)
     if unit.pinned is None:
         return Operation(prune=True)
     entry = entry_of(unit, unit.pinned.entry)

@@ -209,12 +209,17 @@ def not_pruned(facts: Facts) -> Iterator[Finding]:
 
 
 def hook_failed(facts: Facts) -> Iterator[Finding]:
-    """A hook of the last sync ended badly."""
+    """A hook of the last sync, or of the deletion, ended badly."""
+    delete = f"trimtab delete {facts.unit.id}" if facts.unit is not None else ""
     for result in failed_results(facts):
         if result.hook and result.status is not StepStatus.SYNC_FAILED:
             evidence = "; ".join(filter(None, (result.message, *_endings(facts, result.key))))
-            remedy = f"Mend what it runs, see its pods' logs, and sync again: {_syncing(facts)}"
-            what = f"failed as {result.sync_phase.value} hook, so the sync stopped"
+            again = f"sync again: {_syncing(facts)}"
+            if facts.is_going:
+                again = f"go on: {delete}; or leave hooks out: {delete} --skip-hooks"
+            remedy = f"Mend what it runs, see its pods' logs, and {again}"
+            stopped = "deletion" if facts.is_going else "sync"
+            what = f"failed as {result.sync_phase.value} hook, so the {stopped} stopped"
             yield about_object(result.key, what, evidence=evidence, remedy=remedy, since=result.at)
 
 

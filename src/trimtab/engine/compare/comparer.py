@@ -8,7 +8,7 @@ digests that leave out status, so status traffic never causes a comparison.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sized
 from typing import Final
 
 from msgspec import Struct
@@ -45,7 +45,7 @@ from trimtab.resources.manifests import Manifest
 #: comparisons between two looks at the rest of the event loop
 STRETCH: Final = 20
 #: rows between two looks, where nothing has to be compared
-LONG_STRETCH: Final = 2000
+LONG_STRETCH: Final = 500
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -122,7 +122,9 @@ class Comparer:
         memory = self._memory(wanted, rules)
         mark = self._tracking.mark_for(wanted.unit)
         pairs = paired(wanted.desired, self._live.managed(mark), self._live.get, self._scope_of)
+        await _breath(pairs)
         cases = await self._judged(pairs, wanted, rules, memory)
+        await _breath(pairs)
         memory.outcomes = {
             _pair_key(case.pair): case.outcome
             for case in cases
@@ -134,6 +136,7 @@ class Comparer:
             if case.outcome is not None and case.outcome is not NO_ROW
         )
         rows += self._unwritable(wanted, {row.key for row in rows})
+        await _breath(rows)
         return Compared(unit=wanted.unit, rows=rows, problems=(*rules.problems, *self._put_aside(rules)))
 
     async def respecting(
@@ -410,6 +413,12 @@ class Comparer:
 
     def _put_aside(self, rules: Rules) -> tuple[str, ...]:
         return self._jq.put_aside(rules.expressions) if self._jq is not None else ()
+
+
+async def _breath(work: Sized) -> None:
+    """Let others have their turn, if this was a long stretch."""
+    if len(work) > LONG_STRETCH:
+        await asyncio.sleep(0)
 
 
 def problem_in(finding: Finding) -> str:

@@ -145,13 +145,19 @@ def _without(value: Any, tokens: Tokens) -> Any:
             return {name: each for name, each in value.items() if name != step}
         inner = _without(value[step], rest)
         return value if inner is value[step] else {**value, step: inner}
-    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-        place = int(step)
+    if isinstance(value, list) and (place := _place_in(value, step)) is not None:
         if not rest:
             return [*value[:place], *value[place + 1 :]]
         inner = _without(value[place], rest)
         return value if inner is value[place] else [*value[:place], inner, *value[place + 1 :]]
     return value
+
+
+def _place_in(items: list[Any], step: str) -> int | None:
+    """The place in a list that a step names; None if there is no such place."""
+    # Numbers of more digits than any list is long are not even read: Python refuses very long ones.
+    place = int(step) if step.isdecimal() and len(step) <= len(str(len(items))) else len(items)
+    return place if place < len(items) else None
 
 
 NO_RULES: Final = Rules()

@@ -17,8 +17,10 @@ from msgspec import Raw
 from trimtab.engine.compare import jqworker
 from trimtab.errors import UserError
 from trimtab.resources.manifests import Manifest
-from trimtab.tasks import DeadlinePassed, JobRaised, WorkerCrashed, WorkerProcesses
+from trimtab.tasks import DeadlinePassed, JobRaised, PoolPolicy, WorkerCrashed, WorkerProcesses
 
+#: one worker is enough for what few objects need; what jq may use is bounded, for users write it
+WORKERS: Final = PoolPolicy(size=1, memory_limit=512 * 1024**2, largest_result=64 * 1024**2)
 STRIKES: Final = 3
 MOST_REMEMBERED: Final = 10_000
 _TOO_SLOW: Final = "it was not done within {limit:g} s on {count} objects, and is not tried any more"

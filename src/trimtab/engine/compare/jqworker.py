@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from trimtab.engine.compare.paths import Path, without_paths
 from trimtab.errors import InvalidSpec
 
 
@@ -59,18 +60,17 @@ def _limited(seconds: float) -> Iterator[None]:
 def _removed(expression: str, value: bytes) -> bytes:
     program = _compiled(expression)
     try:
-        found = program.input_text(value.decode()).all()
+        (found,) = program.input_text(value.decode()).all()
+        paths = msgspec.convert(found, list[Path])
+        left = without_paths(msgspec.json.decode(value), paths)
     except ValueError as exc:
         # What jq says may quote the value, which may be a secret.
         raise InvalidSpec(f"ignore rule {expression!r}", "it fails on this object") from exc
-    if len(found) != 1:
-        reason = f"it makes {len(found)} values of one object"
-        raise InvalidSpec(f"ignore rule {expression!r}", reason)
-    return msgspec.json.encode(found[0])
+    return msgspec.json.encode(left)
 
 
 @lru_cache(maxsize=256)
 def _compiled(expression: str) -> Any:
     import jq
 
-    return jq.compile(f"del({expression})")
+    return jq.compile(f"[path({expression})]")

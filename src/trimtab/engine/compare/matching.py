@@ -18,6 +18,7 @@ from trimtab.engine.digests import digest_of_bytes, encoded
 from trimtab.engine.live import Live
 from trimtab.engine.marks import Tracking
 from trimtab.engine.rows import Desired
+from trimtab.engine.stretches import STRETCH, Stretches, whole
 from trimtab.errors import InvalidSpec, TrimtabError
 from trimtab.resources import manifests as reading
 from trimtab.resources.keys import ResourceKey
@@ -29,6 +30,9 @@ ScopeOf: TypeAlias = Callable[[str, str], bool | None]
 #: what etcd takes in one request, unless somebody has set it otherwise
 LARGEST_OBJECT: Final = 1536 * 1024
 _UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
+#: what may be read in one stretch, in bytes, and what an object counts beside its own
+_STRETCH_WEIGHT: Final = 1024 * 1024
+_OBJECT_WEIGHT: Final = _STRETCH_WEIGHT // STRETCH
 #: written by servers alone: an apply that carries them is refused or means nothing
 _SERVERS_OWN: Final = frozenset(
     {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
@@ -147,56 +151,79 @@ class _Refused(Exception):
 
 def desired_from(manifests: Iterable[Found], terms: Terms) -> Wanted:
     """The desired objects and hooks of a unit, with what is to be said about single ones."""
+    return whole(reading_of(manifests, terms))
+
+
+def reading_of(manifests: Iterable[Found], terms: Terms) -> Stretches[Wanted]:
+    """`desired_from` in stretches: not too many objects each, nor too many bytes."""
     found, findings = _flat(manifests)
-    scopes = _Scopes(terms.scope_of, _declared_scopes(found))
-    kept: dict[tuple[Role, ResourceKey], Desired] = {}
-    repeated: dict[ResourceKey, int] = {}
-    refused: dict[ResourceKey, Finding] = {}
-    left: set[ResourceKey] = set()
+    read = _Reading(terms, _Scopes(terms.scope_of, _declared_scopes(found)), findings)
+    weight = 0
     for number, one in enumerate(found):
+        weight += read.take(one, number)
+        if weight >= _STRETCH_WEIGHT:
+            yield
+            weight = 0
+    return read.wanted()
+
+
+class _Reading:
+    """What is known of a unit's manifests while they are read one after the other."""
+
+    def __init__(self, terms: Terms, scopes: ScopeOf, findings: list[Finding]) -> None:
+        self._terms, self._scopes, self._findings = terms, scopes, findings
+        self._kept: dict[tuple[Role, ResourceKey], Desired] = {}
+        self._repeated: dict[ResourceKey, int] = {}
+        self._refused: dict[ResourceKey, Finding] = {}
+        self._left: set[ResourceKey] = set()
+
+    def take(self, one: Found, number: int) -> int:
+        """Read one manifest; says how much work that was, in bytes."""
         try:
-            role, desired = _read(one, number, terms, scopes)
+            role, desired, size = _read(one, number, self._terms, self._scopes)
         except _Refused as refusal:
-            findings.append(refusal.finding)
-            _refuse(refusal.finding, kept, refused)
-            continue
+            self._refuse(refusal.finding)
+            return _STRETCH_WEIGHT  # for all that is known it was a large one
         if role is not Role.RESOURCE:
-            left.add(desired.key)
-        if role is Role.IGNORED:
-            continue
-        if not terms.includes(desired.key.group, desired.key.kind):
+            self._left.add(desired.key)
+        if role is not Role.IGNORED:
+            self._keep(role, desired)
+        return _OBJECT_WEIGHT + size
+
+    def _keep(self, role: Role, desired: Desired) -> None:
+        terms, key, findings = self._terms, desired.key, self._findings
+        if not terms.includes(key.group, key.kind):
             findings.append(_excluded(desired))
-            continue
-        if scopes(desired.key.group, desired.key.kind) is None:
+            return
+        if self._scopes(key.group, key.kind) is None:
             findings.append(_unknown_kind(desired))
         if words := terms.odd_words_of(desired.manifest):
-            findings.append(odd_words(str(desired.key), words, desired.key))
-        if (role, desired.key) in kept:
-            repeated[desired.key] = repeated.get(desired.key, 1) + 1
-        kept[role, desired.key] = desired
-        refused.pop(desired.key, None)
-    findings.extend(_repeated(key, count) for key, count in repeated.items())
-    return Wanted(
-        unit=terms.unit,
-        desired=tuple(one for (role, _), one in kept.items() if role is Role.RESOURCE),
-        hooks=tuple(one for (role, _), one in kept.items() if role is Role.HOOK),
-        findings=tuple(findings),
-        refused=refused,
-        left=frozenset(left),
-        complete=all(each.key is not None for each in findings if each.kind is FindingKind.INVALID),
-    )
+            findings.append(odd_words(str(key), words, key))
+        if (role, key) in self._kept:
+            self._repeated[key] = self._repeated.get(key, 1) + 1
+        self._kept[role, key] = desired
+        self._refused.pop(key, None)
 
+    def _refuse(self, finding: Finding) -> None:
+        """Of several declarations of one object the last counts, also if it is one that cannot be used."""
+        self._findings.append(finding)
+        if finding.key is not None:
+            self._refused[finding.key] = finding
+            for role in Role:
+                self._kept.pop((role, finding.key), None)
 
-def _refuse(
-    finding: Finding,
-    kept: dict[tuple[Role, ResourceKey], Desired],
-    refused: dict[ResourceKey, Finding],
-) -> None:
-    """Of several declarations of one object the last counts, also if it is the one that cannot be used."""
-    if finding.key is not None:
-        refused[finding.key] = finding
-        for role in Role:
-            kept.pop((role, finding.key), None)
+    def wanted(self) -> Wanted:
+        """What all of them say."""
+        findings = (*self._findings, *(_repeated(key, count) for key, count in self._repeated.items()))
+        return Wanted(
+            unit=self._terms.unit,
+            desired=tuple(one for (role, _), one in self._kept.items() if role is Role.RESOURCE),
+            hooks=tuple(one for (role, _), one in self._kept.items() if role is Role.HOOK),
+            findings=findings,
+            refused=self._refused,
+            left=frozenset(self._left),
+            complete=all(each.key is not None for each in findings if each.kind is FindingKind.INVALID),
+        )
 
 
 def _flat(manifests: Iterable[Found]) -> tuple[list[Found], list[Finding]]:
@@ -238,8 +265,8 @@ def _declared_scopes(manifests: Iterable[Found]) -> dict[tuple[str, str], bool]:
     return scopes
 
 
-def _read(one: Found, number: int, terms: Terms, scopes: ScopeOf) -> tuple[Role, Desired]:
-    """One manifest as a desired object; raises `_Refused` about what cannot be used."""
+def _read(one: Found, number: int, terms: Terms, scopes: ScopeOf) -> tuple[Role, Desired, int]:
+    """One manifest as a desired object, and its bytes; raises `_Refused` about what cannot be used."""
     try:
         key, generated = _named(one, number)
         reading.annotations(one.manifest, one.where)
@@ -264,7 +291,7 @@ def _read(one: Found, number: int, terms: Terms, scopes: ScopeOf) -> tuple[Role,
         where=one.where,
         generate_name=generated,
     )
-    return terms.role_of(marked), desired
+    return terms.role_of(marked), desired, len(raw)
 
 
 def _named(one: Found, number: int) -> tuple[ResourceKey, str]:

@@ -14,15 +14,37 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
-from trimtab.engine.compare.matching import Finding, FindingKind, Wanted, desired_from, odd_words
+from trimtab.engine.compare.matching import (
+    Finding,
+    FindingKind,
+    Wanted,
+    odd_words,
+    reading_of,
+)
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
-from trimtab.engine.operations import Operation
-from trimtab.engine.rows import Row
+from trimtab.engine.operations import Operation, Strategy, is_begun
+from trimtab.engine.rows import Desired, Row
+from trimtab.engine.sync.hooks import hook_phases
 from trimtab.engine.sync.options import unknown_words
-from trimtab.engine.units import Destination, Generated, ManifestGenerator, Pin, RenderArchive, SyncUnit
+from trimtab.engine.units import (
+    Attempt,
+    Destination,
+    Generated,
+    ManifestGenerator,
+    Pin,
+    RenderArchive,
+    SyncUnit,
+)
+from trimtab.errors import Conflict, InvalidSpec, TrimtabError
+from trimtab.resources import manifests
+from trimtab.tasks import in_turns
 
 _NOTHING: Final = Generated(manifests=(), revision="", digest="nothing")
+
+
+class HooksUnknown(Conflict):
+    """A unit is to be deleted, and nobody knows which hooks are to run for that."""
 
 
 class Sight(Struct, frozen=True, kw_only=True):
@@ -73,6 +95,29 @@ def _about(unit: SyncUnit, warnings: Iterable[str]) -> Iterator[Finding]:
         yield Finding(kind=FindingKind.SOURCE, subject="its source", reason=warning, remedy="")
 
 
+def deletion_hooks(wanted: Wanted) -> tuple[Desired, ...]:
+    """The hooks that run when a unit is deleted; an object that cannot be read may be one, and is refused."""
+    if not wanted.complete:
+        broken = next(each for each in wanted.findings if each.kind is FindingKind.INVALID)
+        reason = f"whether it is a hook of the deletion is not known: {broken.reason}"
+        raise InvalidSpec(broken.subject, reason, "Mend it, or delete without hooks: --skip-hooks")
+    return tuple(each for each in wanted.hooks if _is_for_deletion(each))
+
+
+def has_deletion_hooks(hooks: Iterable[Desired]) -> bool:
+    """Whether some of these hooks run when their unit is deleted."""
+    return any(_is_for_deletion(each) for each in hooks)
+
+
+def _is_for_deletion(hook: Desired) -> bool:
+    return bool(hook_phases(manifests.annotations(hook.manifest), deletes=True))
+
+
+def _unasked(error: TrimtabError) -> Finding:
+    reason = f"the hooks of its deletion are those of what was synced last, because of this: {error}"
+    return Finding(kind=FindingKind.SOURCE, subject="its source", reason=reason, remedy="")
+
+
 class Looker:
     """Looks at units, remembering what they rendered to."""
 
@@ -92,16 +137,18 @@ class Looker:
         kept = self._kept.get(unit.id)
         if kept is None or not kept.is_enough(unit, level) or not kept.is_by(unit, desk):
             generated = await self._generated_for(unit, level)
-            kept = self._read(unit, desk, generated, kept)
+            kept = await self._read(unit, desk, generated, kept)
             self._keep(unit.id, kept)
         return await self._compared(unit, desk, kept)
 
     async def look_at(self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str) -> Sight:
         """Look at a unit as an operation wants it, at a revision, without remembering that."""
+        if operation.delete:
+            return await self._look_at_leaving(unit, desk, operation, revision)
         asked = unit if operation.source is None else replace(unit, source=operation.source)
         found = await self._known_beforehand(unit, operation)
         generated = found or await self._manifests.generate(asked, revision)
-        kept = self._read(asked, desk, generated, self._kept.get(unit.id))
+        kept = await self._read(asked, desk, generated, self._kept.get(unit.id))
         return replace(await self._compared(asked, desk, kept), generated=generated)
 
     async def _known_beforehand(self, unit: SyncUnit, operation: Operation) -> Generated | None:
@@ -109,11 +156,67 @@ class Looker:
 
         What is to be ended is looked at as it was tried: that must not need the source again.
         """
-        if operation.delete:
-            return _NOTHING
         is_ending = unit.operation is not None and bool(unit.operation.ended_by)
         tried = unit.status.attempted.rendered if is_ending and unit.status.attempted else ""
         return await self._kept_render(unit, tried) or await self._archived(unit, operation.entry)
+
+    # -- deletions ---------------------------------------------------------------------------------------
+
+    async def _look_at_leaving(
+        self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str
+    ) -> Sight:
+        """Look at a unit of which nothing is wanted any more, but for the hooks of its deletion."""
+        nothing = await self._read(unit, desk, _NOTHING, self._kept.get(unit.id))
+        sight = await self._compared(unit, desk, nothing)
+        if operation.strategy is Strategy.APPLY:
+            return sight
+        found, warnings = await self._last_will(unit, revision)
+        sight = replace(sight, findings=(*sight.findings, *warnings), generated=found)
+        if found is None:
+            return sight
+        hooks = deletion_hooks(await in_turns(reading_of(found.manifests, desk.terms(unit))))
+        if not hooks:
+            return sight
+        desk.attend(each.key for each in hooks)
+        return replace(
+            sight,
+            wanted=replace(sight.wanted, hooks=hooks),
+            revision=found.revision,
+            rendered=found.digest,
+        )
+
+    async def _last_will(self, unit: SyncUnit, revision: str) -> tuple[Generated | None, tuple[Finding, ...]]:
+        """What says which hooks a deletion has: the source, or else what was synced last; None if no hooks.
+
+        A deletion that has begun is gone on with as it was begun: that must not need the source again.
+        """
+        state, tried = unit.status.operation_state, unit.status.attempted
+        if tried is None:
+            return None, ()  # nothing of it was ever made
+        if state is not None and state.operation.delete and is_begun(state) and not state.phase.final:
+            begun = await self._kept_render(unit, tried.rendered)
+            if begun is not None or tried.delete_hooks is False:
+                return begun, ()
+        try:
+            return await self._manifests.generate(unit, revision), ()
+        except TrimtabError as error:
+            return await self._kept_will(unit, tried, error), (_unasked(error),)
+
+    async def _kept_will(self, unit: SyncUnit, tried: Attempt, error: TrimtabError) -> Generated | None:
+        """What was synced last, if that is kept, or is known to have had no hooks."""
+        for named in (tried.rendered, *(each.rendered for each in reversed(unit.status.history))):
+            found = await self._kept_render(unit, named)
+            if found is not None:
+                return found
+        if tried.delete_hooks is False:
+            return None
+        raise HooksUnknown(
+            f"unit {unit.id}",
+            f"which hooks its deletion has is not known, because its source cannot be read: {error}",
+            "Try again when it can be, or delete it without its hooks: --skip-hooks",
+        ) from error
+
+    # -- what is wanted ----------------------------------------------------------------------------------
 
     async def _generated_for(self, unit: SyncUnit, level: Refresh) -> Generated:
         """What is wanted of a unit now: what it is pinned to, or what its source says."""
@@ -153,17 +256,21 @@ class Looker:
             rendered=kept.rendered,
         )
 
-    def _read(self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None) -> _Kept:
+    async def _read(self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None) -> _Kept:
+        # While it is read all of this may become other than it is read by.
+        ways, catalog, terms = desk.ways, desk.cache.catalog, desk.terms(unit)
         wanted = self._read_before(unit, desk, generated, kept)
+        if wanted is None:
+            wanted = await in_turns(reading_of(generated.manifests, terms))
         read = _Kept(
             source=unit.source,
             destination=unit.destination,
             pinned=unit.pinned,
-            ways=desk.ways,
-            catalog=desk.cache.catalog,
+            ways=ways,
+            catalog=catalog,
             revision=generated.revision,
             rendered=generated.digest,
-            wanted=wanted or desired_from(generated.manifests, desk.terms(unit)),
+            wanted=wanted,
             warnings=generated.warnings,
         )
         self._last = unit.id, read

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.ledger import Ledger
-from trimtab.engine.control.looking import Sight
+from trimtab.engine.control.looking import Sight, has_deletion_hooks
 from trimtab.engine.control.policy import history_after, is_remembered, source_digest
 from trimtab.engine.control.rooms import Rooms
 from trimtab.engine.control.syncing import Journey, Syncer
@@ -31,9 +31,11 @@ from trimtab.engine.events import (
     StepDone,
 )
 from trimtab.engine.operations import (
+    Operation,
     OperationPhase,
     OperationState,
     StepStatus,
+    by_our_clock,
     is_begun,
     never_begun,
 )
@@ -137,6 +139,8 @@ class Operator:
                 return
             voyage = self._under_way[unit_id] = _Voyage()
             voyage.task = self._group.create_task(self._carry_on(unit, voyage))
+            # One that is cancelled before its first step has no way to say that it is over.
+            voyage.task.add_done_callback(lambda _: self._leave(unit_id, voyage))
         await voyage.settled.wait()
         if voyage.error is not None:
             raise voyage.error
@@ -156,20 +160,26 @@ class Operator:
                 _log.warning("the operation of %s stopped: %s", unit.id, type(error).__name__)
                 self._again(unit.id, _TRY_AGAIN)
         finally:
-            voyage.settled.set()
-            self._under_way.pop(unit.id, None)
+            self._leave(unit.id, voyage)
+
+    def _leave(self, unit_id: str, voyage: _Voyage) -> None:
+        """Have the voyage be over, if it is not."""
+        voyage.settled.set()
+        if self._under_way.get(unit_id) is voyage:
+            del self._under_way[unit_id]
             if voyage.again:
-                self._again(unit.id, 0)
+                self._again(unit_id, 0)
 
     async def _operate(self, unit: SyncUnit, voyage: _Voyage) -> None:
         state, operation = unit.status.operation_state, unit.operation
         if operation is None:
             return
         if state is None:
-            state = self._syncer.begin(operation)
+            state = replace(self._syncer.begin(operation), cluster=unit.destination.cluster)
             # Until something is done a process that dies leaves nothing to be known: all of this is stored
             # with the first record that has to be.
             self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))
+        state = by_our_clock(state, self._clock.now())
         if operation.deletions_approved_at is not None:
             # Somebody may have agreed while nobody was at work on it.
             voyage.control.approve_deletions(operation.deletions_approved_at)
@@ -209,16 +219,20 @@ class Operator:
         """Remember what is tried, before it is; what is only tried out does not count."""
         now = self._clock.now()
         self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
-        if plan.dry_run or (unit.operation is not None and unit.operation.delete):
+        operation = unit.operation or Operation()
+        made_of = sight.generated
+        if plan.dry_run or made_of is None:
             return
-        source = unit.operation.source if unit.operation else None
         attempt = Attempt(
-            revision=sight.revision,
-            rendered=sight.rendered,
-            source=source_digest(unit.source if source is None else source),
+            revision=made_of.revision,
+            rendered=made_of.digest,
+            source=source_digest(unit.source if operation.source is None else operation.source),
+            delete_hooks=has_deletion_hooks(sight.wanted.hooks),
         )
         self._ledger.note(unit.id, lambda before: replace(before, attempted=attempt))
-        if unit.operation is not None and is_remembered(unit, unit.operation):
+        # A deletion is gone on with as it was begun, whatever becomes of its source meanwhile.
+        needs_it = attempt.delete_hooks if operation.delete else is_remembered(unit, operation)
+        if needs_it:
             await self._keep_render(unit, sight)
 
     async def _keep_render(self, unit: SyncUnit, sight: Sight) -> None:

@@ -19,7 +19,7 @@ from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.deletion import deletion_rows
 from trimtab.engine.sync.operate import Control, operate
 from trimtab.engine.sync.options import SyncOptions, object_options, sync_options, unknown_words
-from trimtab.engine.sync.plan import Namespace, SyncRequest, plan_sync
+from trimtab.engine.sync.plan import Namespace, SyncRequest, planning_of
 from trimtab.engine.sync.prunes import WITHOUT_END
 from trimtab.engine.sync.releasing import let_go
 from trimtab.engine.sync.steps import Step, SyncPlan
@@ -30,7 +30,7 @@ from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
-from trimtab.tasks import Clock
+from trimtab.tasks import Clock, in_turns
 
 #: may reorder or drop steps; an error it raises prevents the sync
 BeforeSync: TypeAlias = Callable[[SyncUnit, tuple[Step, ...]], tuple[Step, ...] | Awaitable[tuple[Step, ...]]]
@@ -146,7 +146,7 @@ class Syncer:
             mark=desk.ways.tracking.mark_for(unit.id),
             respected=await _respected(unit, desk, sight, sync_options(operation.options, options)),
         )
-        plan = plan_sync(request, desk.cache)
+        plan = await in_turns(planning_of(request, desk.cache))
         return sight, await self._asked(unit, plan)
 
     def _rows(self, unit: SyncUnit, desk: Desk, operation: Operation, sight: Sight) -> tuple[Row, ...]:

@@ -1,4 +1,4 @@
-"""Hooks: objects that run at a phase of a sync instead of being kept. Pure.
+"""Hooks: objects that run at a phase of a sync or a deletion instead of being kept. Pure.
 
 Read from our annotations, from Argo CD's or from Helm's, the first that names a known type; any kind of
 object can be a hook. When hooks run and when they are cleared away is decided in `progress`.
@@ -69,6 +69,7 @@ _HELM_POLICIES = {
 }
 _TYPES = {each.value: each for each in HookType}
 _NATIVE_POLICIES = {each.value: each for each in DeletePolicy}
+_DELETION = frozenset({SyncPhase.PRE_DELETE, SyncPhase.POST_DELETE})
 _PHASES = {phase.value: phase for phase in SyncPhase}
 _DEFAULT_POLICIES = frozenset({DeletePolicy.BEFORE_HOOK_CREATION})
 
@@ -94,9 +95,10 @@ def role_of(annotations: Mapping[str, str]) -> Role:
     return Role.RESOURCE if annotations.get(_HELM, "crd-install") == "crd-install" else Role.IGNORED
 
 
-def sync_phases(annotations: Mapping[str, str]) -> tuple[SyncPhase, ...]:
-    """The phases of a sync in which a hook runs."""
-    return tuple(_PHASES[each.value] for each in hook_types(annotations) if each.value in _PHASES)
+def hook_phases(annotations: Mapping[str, str], *, deletes: bool = False) -> tuple[SyncPhase, ...]:
+    """The phases in which a hook runs: of a sync, or of a deletion."""
+    phases = (_PHASES[each.value] for each in hook_types(annotations) if each.value in _PHASES)
+    return tuple(phase for phase in phases if (phase in _DELETION) is deletes)
 
 
 def delete_policies(annotations: Mapping[str, str]) -> frozenset[DeletePolicy]:

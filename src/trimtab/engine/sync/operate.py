@@ -232,6 +232,8 @@ class _Run:
             )
             decided = progress(plan, state, facts, self.clock.now())
             state = decided.state
+            if len(plan.steps) >= _LARGE:
+                await asyncio.sleep(0)  # that took a while
             match decided.move:
                 case Next() as move:
                     state = await self._act(plan, state, move, performer, kinds)
@@ -270,6 +272,7 @@ class _Run:
         async def work() -> None:
             while left:
                 outcomes.append(await performer.perform(left.popleft()))
+                await asyncio.sleep(0)  # a cluster in this very process answers without giving way
 
         async def work_together() -> None:
             async with plain_group() as group:

@@ -74,7 +74,7 @@ def kind_rank(kind: str) -> int:
 
 def ordered(places: Iterable[Place]) -> tuple[Place, ...]:
     """The steps in the order in which they are to be done, with the waves and phases they end up in."""
-    return _hoisted(sorted(_pruned_in_turn(tuple(places)), key=_sort_key))
+    return _hoisted(sorted(_sunk(_pruned_in_turn(tuple(places))), key=_sort_key))
 
 
 def _sort_key(place: Place) -> tuple[Any, ...]:
@@ -97,6 +97,35 @@ def _pruned_in_turn(places: Sequence[Place]) -> Sequence[Place]:
     turned = [replace(place, wave=mirror[place.wave]) if place.prune else place for place in places]
     last = 1 + max((place.wave for place in turned if place.phase is SyncPhase.SYNC), default=0)
     return [replace(place, wave=max(last, 1)) if place.last else place for place in turned]
+
+
+def _sunk(places: Sequence[Place]) -> Iterable[Place]:
+    """Pruned definitions after the objects of their kinds, and pruned namespaces last of all prunes.
+
+    What the hooks after a deletion still need goes after them.
+    """
+    last: dict[object, int] = {}
+    for place in places:
+        if place.prune:
+            kind = place.key.group, place.key.kind
+            last[kind] = max(place.wave, last.get(kind, place.wave))
+    hooks = [place for place in places if place.phase is SyncPhase.POST_DELETE]
+    needed = {need for place in hooks for need in _needs(place)}
+    end = 1 + max((place.wave for place in hooks), default=0)
+    defined = [_after(place, last.get(place.defines)) if place.prune else place for place in places]
+    others = [place.wave for place in defined if place.prune and not _is_namespace(place)]
+    for place in defined:
+        if place.prune and _offers(place) in needed:
+            yield replace(place, phase=SyncPhase.POST_DELETE, wave=end)
+        elif place.prune and _is_namespace(place):
+            yield _after(place, max(others, default=None))
+        else:
+            yield place
+
+
+def _after(place: Place, wave: int | None) -> Place:
+    """The place behind a wave, unless it is there already."""
+    return place if wave is None or place.wave > wave else replace(place, wave=wave + 1)
 
 
 def _hoisted(places: list[Place]) -> tuple[Place, ...]:
@@ -136,9 +165,11 @@ def _offered_before(place: Place, waiting: dict[object, Place]) -> Iterable[Plac
 
 def _offers(place: Place) -> object | None:
     """What the object makes possible: a namespace, or a kind."""
-    if place.key.kind == "Namespace" and not place.key.group:
-        return place.key.name
-    return place.defines
+    return place.key.name if _is_namespace(place) else place.defines
+
+
+def _is_namespace(place: Place) -> bool:
+    return place.key.kind == "Namespace" and not place.key.group
 
 
 def _needs(place: Place) -> Iterable[object]:

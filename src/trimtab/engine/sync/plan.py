@@ -16,20 +16,30 @@ from msgspec.structs import replace
 from trimtab.engine.health.values import HOOK_FINALIZER
 from trimtab.engine.live import Live, LiveView
 from trimtab.engine.marks import Mark
-from trimtab.engine.operations import Operation, OperationState, Rehearsal, Strategy, SyncPhase
+from trimtab.engine.operations import (
+    Operation,
+    OperationState,
+    RanBefore,
+    Rehearsal,
+    Strategy,
+    SyncPhase,
+)
 from trimtab.engine.rows import Desired, Row, Verdict
-from trimtab.engine.sync.hooks import Role, delete_policies, hook_name, role_of, sync_phases
+from trimtab.engine.stretches import STRETCH, Stretches, whole
+from trimtab.engine.sync.hooks import Role, delete_policies, hook_name, hook_phases, role_of
 from trimtab.engine.sync.judging import RENAME_HOOK, in_the_way
 from trimtab.engine.sync.options import (
+    Consent,
     ObjectOptions,
     SyncOptions,
+    delete_consent,
     object_options,
     sync_options,
     wave_of,
     written_server_side,
 )
 from trimtab.engine.sync.ordering import Place, ordered
-from trimtab.engine.sync.prunes import INCOMPLETE, REFUSED, PruneBudget, prunes
+from trimtab.engine.sync.prunes import INCOMPLETE, REFUSED, PruneBudget, defined_by, prunes
 from trimtab.engine.sync.steps import (
     NOTHING,
     Apply,
@@ -50,7 +60,7 @@ from trimtab.errors import InvalidSpec
 from trimtab.kube.discovery import Discovery
 from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
-from trimtab.resources.manifests import Manifest, generate_name, name
+from trimtab.resources.manifests import generate_name, name
 from trimtab.resources.secrets import StandIns
 
 _MOST_PATHS = 3
@@ -92,7 +102,15 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
 
 
 def plan_sync(request: SyncRequest, live: LiveView) -> SyncPlan:
-    """Everything a sync will do, in order; the rows must be of one moment with the view."""
+    """Everything a sync will do, in order."""
+    return whole(planning_of(request, live))
+
+
+def planning_of(request: SyncRequest, live: LiveView) -> Stretches[SyncPlan]:
+    """`plan_sync` in stretches.
+
+    The view may move on meanwhile: what a step expects of its object is what its row saw.
+    """
     return _Planner(request, live).plan()
 
 
@@ -118,13 +136,16 @@ class _Planner:
         earlier = request.earlier
         self.touched = {*earlier.begun, *(each.key for each in earlier.results)} if earlier else set()
 
-    def plan(self) -> SyncPlan:
-        applies = list(self._applies())
+    def plan(self) -> Stretches[SyncPlan]:
+        applies = yield from self._applies()
         hooks = list(self._hook_steps({step.key for step in applies}))
-        steps = self._in_order([*applies, *self._prunes(), *hooks, *self.declined])
+        prunes = yield from self._prunes({step.key for step in hooks})
+        steps = self._in_order([*applies, *prunes, *hooks, *self.declined])
+        yield
         steps = (*self._namespace_steps(steps), *steps)
         request, refused = self.request, tuple(self.refused)
         render = render_digest(request.rows, request.hooks, request.stand_ins)
+        yield
         return SyncPlan(
             unit=request.unit,
             revision=request.revision,
@@ -149,17 +170,24 @@ class _Planner:
     def _refuse(self, key: ResourceKey, reason: str, remedy: str = "", of: Desired | None = None) -> None:
         """Leave one object out; it fails in its place, and others go on."""
         phase, wave = _place_of(of)
-        self.refused.append(Refused(key=key, reason=reason, remedy=remedy))
+        # A deletion is done whole or not begun: its hooks must not run for nothing.
+        self.refused.append(Refused(key=key, reason=reason, remedy=remedy, blocks=self.operation.delete))
         self.declined.append(Refuse(key=key, phase=phase, wave=wave, why=reason, remedy=remedy))
 
     # -- objects to write --------------------------------------------------------------------------------
 
-    def _applies(self) -> Iterator[Apply]:
+    def _applies(self) -> Stretches[list[Apply]]:
+        steps: list[Apply] = []
+        looked_at = 0
         for row in self.rows:
             if row.problem:
                 self._refuse(row.key, row.problem, of=row.desired)
             elif row.desired is not None and self._is_written(row):
-                yield from self._apply(row, row.desired)
+                steps.extend(self._apply(row, row.desired))
+                looked_at += 1
+                if looked_at % STRETCH == 0:
+                    yield
+        return steps
 
     def _is_written(self, row: Row) -> bool:
         unchanged = row.verdict is Verdict.SYNCED and row.live is not None
@@ -256,9 +284,14 @@ class _Planner:
 
     # -- objects to delete -------------------------------------------------------------------------------
 
-    def _prunes(self) -> tuple[Prune, ...]:
-        kept = _namespace_key(self.request.namespace.name) if self.options.create_namespace else None
-        extra = [row for row in self.rows if row.desired is None and row.live is not None and row.key != kept]
+    def _prunes(self, hooks: Collection[ResourceKey]) -> Stretches[tuple[Prune, ...]]:
+        """What goes; the objects of hooks that take part are cleared away as hooks are."""
+        kept = {*hooks} if self.operation.delete else set()
+        if self.options.create_namespace:
+            kept.add(_namespace_key(self.request.namespace.name))
+        extra = [
+            row for row in self.rows if row.desired is None and row.live is not None and row.key not in kept
+        ]
         owned = sum(row.live is not None and row.ours for row in self.request.rows)
         return prunes(
             extra,
@@ -300,8 +333,9 @@ class _Planner:
     def _hook(self, desired: Desired) -> Iterator[RunHook]:
         try:
             told = manifests.annotations(desired.manifest)
-            if role_of(told) is Role.HOOK and self._is_possible(desired, object_options(told)):
-                steps = [self._hook_step(desired, told, phase) for phase in sync_phases(told)]
+            phases = hook_phases(told, deletes=self.operation.delete)
+            if phases and role_of(told) is Role.HOOK and self._is_possible(desired, object_options(told)):
+                steps = [self._hook_step(desired, told, phase) for phase in phases]
                 if not any(self._is_in_the_way(step) for step in steps):
                     yield from steps
         except InvalidSpec as problem:
@@ -319,26 +353,38 @@ class _Planner:
         prefix = "" if name(manifest) else generate_name(manifest)
         named = hook_name(prefix, request.revision, phase, request.started_at) if prefix else ""
         key = replace(desired.key, name=named) if named else desired.key
-        found = self.live.get(key)
+        ran = self._ran_before(key, phase, prefix)
+        key = ran.key if ran is not None else key
+        found, own = self.live.get(key), object_options(told)
         policies = sorted(delete_policies(told), key=lambda policy: policy.value)
         return RunHook(
             key=key,
             phase=phase,
             wave=wave_of(told),
-            why=f"{phase.value} hook",
+            why=f"{phase.value} hook{'; it ran before' if ran else ''}",
             api_version=desired.api_version,
             body=Body(manifest),
             content=content_name(key, desired.digest, request.stand_ins),
             policies=tuple(policies),
             finalizer=request.finalizer,
             propagation=self.options.propagation,
-            validate=object_options(told).validate and self.options.validate,
-            rehearsable=found is None and self._is_rehearsable(key, desired),
+            validate=own.validate and self.options.validate,
+            rehearsable=found is None and ran is None and self._is_rehearsable(key, desired),
             expected=self._expected(found),
             images=images_of(key.kind, manifest),
             generate_name=prefix,
             mark=None if self.operation.adopt else request.mark,
+            ran=ran.uid if ran is not None else "",
+            stays=delete_consent(own, told) is Consent.NO,
         )
+
+    def _ran_before(self, key: ResourceKey, phase: SyncPhase, prefix: str) -> RanBefore | None:
+        """The run of a hook that an earlier try of the deletion saw through; made names begin alike."""
+        for each in self.operation.ran:
+            name = key.name if prefix and each.key.name.startswith(prefix) else each.key.name
+            if each.sync_phase is phase and replace(each.key, name=name) == key:
+                return each
+        return None
 
     # -- order and namespace -----------------------------------------------------------------------------
 
@@ -352,7 +398,7 @@ class _Planner:
                 wave=step.wave,
                 prune=isinstance(step, Prune),
                 last=isinstance(step, Prune) and (last or step.last),
-                defines=step.defines if isinstance(step, Apply) else None,
+                defines=step.defines if isinstance(step, Apply | Prune) else None,
             )
             for number, step in enumerate(steps)
         )
@@ -360,6 +406,8 @@ class _Planner:
 
     def _namespace_steps(self, steps: tuple[Step, ...]) -> Iterator[CreateNamespace]:
         """The step that makes the destination namespace: before all others, in the first one's wave."""
+        if self.operation.delete:
+            return
         wanted, key = self.request.namespace, _namespace_key(self.request.namespace.name)
         managed = any(each.key == key and each.desired for each in self.request.rows)
         hooked = any(hook.key == key for hook in self.hooks)
@@ -381,18 +429,6 @@ class _Planner:
             )
 
 
-def defined_by(manifest: Manifest) -> tuple[str, str] | None:
-    """Group and kind that an object defines, if it is a CustomResourceDefinition."""
-    if manifest.get("kind") != "CustomResourceDefinition":
-        return None
-    spec = manifest.get("spec")
-    names = spec.get("names") if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(names, dict):
-        return None
-    group, kind = spec.get("group"), names.get("kind")
-    return (group, kind) if isinstance(group, str) and isinstance(kind, str) else None
-
-
 def is_multi_step(steps: Iterable[Step]) -> bool:
     """Whether waves or phases differ, hooks for failure left aside: they run only when all else is over."""
     return len({(step.phase, step.wave) for step in steps if step.phase is not SyncPhase.SYNC_FAIL}) > 1
@@ -412,7 +448,7 @@ def _place_of(desired: Desired | None) -> tuple[SyncPhase, int]:
         told = manifests.annotations(desired.manifest) if desired else {}
     except InvalidSpec:
         return SyncPhase.SYNC, 0
-    phases = sync_phases(told) if role_of(told) is Role.HOOK else ()
+    phases = hook_phases(told) if role_of(told) is Role.HOOK else ()
     return phases[0] if phases else SyncPhase.SYNC, wave_of(told)
 
 

@@ -61,6 +61,11 @@ from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, Refuse, Run
 from trimtab.resources.counting import counted
 
 TERMINATED = "Terminated"
+#: what is said of a deletion before the causes why it failed, by the phase in which it did
+_FAILED_HOOKS = {
+    SyncPhase.PRE_DELETE: "a PreDelete hook failed, so its objects stay: ",
+    SyncPhase.POST_DELETE: "a PostDelete hook failed, though all else is deleted: ",
+}
 _S = TypeVar("_S", bound=Step)
 
 
@@ -84,6 +89,8 @@ class _Turn:
         main = [step for step in plan.steps if step.phase is not SyncPhase.SYNC_FAIL]
         self.groups = [list(group) for _, group in groupby(main, key=_group_of)]
         self.on_failure = [step for step in plan.steps if step.phase is SyncPhase.SYNC_FAIL]
+        #: everything of the unit goes, so nothing of its hooks stays either
+        self.deletes = state.operation.delete
 
     def state_after(self, move: Move) -> OperationState:
         """The state with all that was found out."""
@@ -196,7 +203,23 @@ class _Turn:
     def _go_on(self) -> Move:
         if self.plan.dry_run:
             return self._try_out()
-        return self._prepare() or self._release_ended() or self._sync()
+        return self._agree() or self._prepare() or self._release_ended() or self._sync()
+
+    def _agree(self) -> Move | None:
+        """A deletion begins when all of it is agreed to, with what an earlier try of it has seen through."""
+        if not self.deletes:
+            return None
+        held = self._pending(self.plan.held)
+        if held and not self._is_approved():
+            return self._wait_for_consent(held)
+        for step in self._pending(self._hooks()):
+            if step.ran:
+                self.runs[(step.key, step.phase)] = HookRun(key=step.key, sync_phase=step.phase)
+                done = result_of(
+                    step, status=StepStatus.SYNCED, phase=StepPhase.SUCCEEDED, message="it ran before"
+                )
+                self._learn(replace(done, uid=step.ran))
+        return None
 
     def _sync(self) -> Move:
         for group in self.groups:
@@ -387,7 +410,7 @@ class _Turn:
             run, found = self._run_of(step), standing(step.key, self.facts)
             if not run.replaces or found is None or found.uid != run.replaces:
                 continue
-            deletes = DeletePolicy.BEFORE_HOOK_CREATION in step.policies or found.deleting
+            deletes = self.deletes or DeletePolicy.BEFORE_HOOK_CREATION in step.policies or found.deleting
             if not run.cleared:
                 acts.append(Clear(step, found.uid, deletes))
             elif deletes:
@@ -470,11 +493,16 @@ class _Turn:
             if not isinstance(step, RunHook) or result is None or not result.phase.final or not result.uid:
                 continue
             run = self._run_of(step)
-            if policy in step.policies and not run.deleted:
+            if self._goes(step, policy) and not run.deleted:
                 acts.append(Discard(step, result.uid))
             elif not run.released:
                 acts.append(Release(step, result.uid))
         return tuple(acts)
+
+    def _goes(self, step: RunHook, policy: DeletePolicy | None) -> bool:
+        """Whether a hook's object is deleted now; a deletion that is done leaves none."""
+        is_done = self.deletes and policy is DeletePolicy.HOOK_SUCCEEDED
+        return policy in step.policies or (is_done and not step.stays)
 
     def _succeed(self) -> Move:
         acts = self._tidying(self._hooks(), DeletePolicy.HOOK_SUCCEEDED)
@@ -483,7 +511,19 @@ class _Turn:
         problem = self._hook_problems()
         if problem:
             return Failed(message=problem, phase=OperationPhase.ERROR)
-        return Done(message=f"synced to {self.plan.revision or 'what was asked for'}")
+        if not self.deletes:
+            return Done(message=f"synced to {self.plan.revision or 'what was asked for'}")
+        going = [step for step in self._hooks() if self._is_standing(step)]
+        if going:
+            return self._look_for(going, again=True) or self._waiting(going, Awaited.DELETION)
+        return Done(message="deleted")
+
+    def _is_standing(self, step: RunHook) -> bool:
+        """Whether a hook's object was deleted and is still there."""
+        result, found = self._result(step), standing(step.key, self.facts)
+        if result is None or not self._run_of(step).deleted:
+            return False
+        return found is not None and found.uid == result.uid
 
     def _hook_problems(self) -> str:
         return "; ".join(
@@ -520,7 +560,8 @@ class _Turn:
         return Next(acts=acts) if acts else None
 
     def _failed(self) -> Failed:
-        message = causes(self._bad(step for group in self.groups for step in group))
+        bad = self._bad(step for group in self.groups for step in group)
+        message = f"{_FAILED_HOOKS.get(bad[0].sync_phase, '')}{causes(bad)}" if bad else ""
         also = self._bad(self.on_failure)
         told = [message, *([f"hooks for failure failed: {causes(also)}"] if also else [])]
         return Failed(message="\n".join(filter(None, [*told, self._hook_problems()])))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from trimtab.engine.live import LiveView
 from trimtab.engine.operations import Operation, SyncPhase
 from trimtab.engine.rows import Row
+from trimtab.engine.stretches import STRETCH, Stretches
 from trimtab.engine.sync.hooks import Role, role_of
 from trimtab.engine.sync.options import (
     Consent,
@@ -28,6 +29,7 @@ from trimtab.engine.sync.steps import Expected, Prune
 from trimtab.engine.sync.sums import content_name
 from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
 
 REQUIRES_PRUNING = "no longer declared (requires pruning)"
@@ -71,13 +73,18 @@ def prunes(
     kept: str,
     live: LiveView,
     stand_ins: StandIns,
-) -> tuple[Prune, ...]:
+) -> Stretches[tuple[Prune, ...]]:
     """A step for every object of ours that Git no longer asks for, also for those that are kept.
 
     `kept` is why none of them may go, if so.
     """
     pruning = _Pruning(operation, options, kept)
-    found = [step for row in extra if (step := pruning.step(row, live, stand_ins)) is not None]
+    found: list[Prune] = []
+    for number, row in enumerate(extra, 1):
+        if (step := pruning.step(row, live, stand_ins)) is not None:
+            found.append(step)
+        if number % STRETCH == 0:
+            yield
     going = [step for step in found if not step.skip]
     if not budget.exceeded(len(going), owned):
         return tuple(found)
@@ -116,6 +123,7 @@ class _Pruning:
             hold=_hold(row.key, consent),
             mark=found.mark,
             skip=self._skip(row, consent, known=kept is not None),
+            defines=defined_by(kept) if kept else None,
         )
 
     def _is_anothers(self, row: Row) -> bool:
@@ -134,6 +142,18 @@ class _Pruning:
         if consent is not Consent.NO:
             return ""
         return NO_DELETE if self._operation.delete else NO_PRUNE
+
+
+def defined_by(manifest: Manifest) -> tuple[str, str] | None:
+    """Group and kind that an object defines, if it is a CustomResourceDefinition."""
+    if manifest.get("kind") != "CustomResourceDefinition":
+        return None
+    spec = manifest.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(names, dict):
+        return None
+    group, kind = spec.get("group"), names.get("kind")
+    return (group, kind) if isinstance(group, str) and isinstance(kind, str) else None
 
 
 def _hold(key: ResourceKey, consent: Consent) -> str:

@@ -16,6 +16,7 @@ from trimtab.engine.operations import (
     StepResult,
     StepStatus,
     SyncPhase,
+    taken_up,
 )
 from trimtab.engine.sync.acts import Clear, Discard, Done, Failed, Look, Outcome, Rehearse, Release
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
@@ -199,6 +200,7 @@ def next_attempt(state: OperationState, now: datetime) -> OperationState:
         state,
         retry_at=None,
         attempt_at=now,
+        operation=taken_up(state.operation, state),
         results=(),
         hooks=(),
         begun=(),

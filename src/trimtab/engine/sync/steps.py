@@ -105,6 +105,8 @@ class Prune(Struct, frozen=True, kw_only=True, tag="prune"):
     skip: str = ""
     #: whose it was when the plan was made
     mark: Mark | None = None
+    #: group and kind that it defines, if it is a CustomResourceDefinition: those go first
+    defines: tuple[str, str] | None = None
 
 
 class RunHook(Struct, frozen=True, kw_only=True, tag="hook"):
@@ -130,6 +132,10 @@ class RunHook(Struct, frozen=True, kw_only=True, tag="hook"):
     generate_name: str = ""
     #: whose an object must be that stands under its name and has to go; None means anybody's
     mark: Mark | None = None
+    #: the identity of the object with which an earlier try of the deletion saw it through
+    ran: str = ""
+    #: its object stays when everything else of the unit is deleted: it says so itself
+    stays: bool = False
 
 
 class Refuse(Struct, frozen=True, kw_only=True, tag="refuse"):

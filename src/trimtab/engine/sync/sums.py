@@ -58,7 +58,8 @@ def _what(step: Step) -> list[Any]:
             key = (
                 msgspec.structs.replace(step.key, name=step.generate_name) if step.generate_name else step.key
             )
-            return ["hook", key, step.phase, step.wave, step.content, step.policies, step.validate]
+            did = [step.ran] if step.ran else []
+            return ["hook", key, step.phase, step.wave, step.content, step.policies, step.validate, *did]
         case Refuse():
             return ["refuse", *where]
         case _:

@@ -9,51 +9,63 @@ import click
 from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
-from trimtab.interfaces.cli.output import paper_at
+from trimtab.interfaces.cli.output import paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.counting import counted
 
 if TYPE_CHECKING:
     from trimtab.app import Work
+    from trimtab.engine.operations import Operation
 
 
 @click.command()
 @click.argument("app", shell_complete=app_names)
 @click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
+@click.option("--skip-hooks", is_flag=True, help="Do not run the hooks of the deletion.")
 @consent_options
 @cluster_options
 @click.pass_obj
-def delete(invocation: Invocation, /, reach: Reach, word: Word, app: str, *, abandon: bool) -> None:
+def delete(
+    invocation: Invocation, /, reach: Reach, word: Word, app: str, *, abandon: bool, skip_hooks: bool
+) -> None:
     """Delete an app: its objects, what was made last first, and then its record.
 
-    Shows the plan and asks, on a terminal. Objects that say Prune=false, Delete=false or
-    helm.sh/resource-policy: keep stay, and so does what somebody else manages by now. If it is stopped on the
-    way, run it again.
+    Shows the plan and asks, on a terminal. PreDelete hooks run before, PostDelete hooks after. Objects that
+    say Prune=false, Delete=false or helm.sh/resource-policy: keep stay, and so does what somebody else
+    manages by now. If it is stopped on the way, run it again: it goes on.
 
     \b
     Examples:
       trimtab delete shop --dry-run
       trimtab delete shop --yes --confirm-deletions
+      trimtab delete shop --skip-hooks
       trimtab delete shop --abandon
     """
+    from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
     from trimtab.tasks.loops import run_main
 
-    run_main(_deleted(invocation, reach, app, word, abandon=abandon))
+    operation = WITHOUT_HOOKS if skip_hooks else DELETION
+    run_main(_deleted(invocation, reach, app, word, None if abandon else operation))
 
 
-async def _deleted(invocation: Invocation, reach: Reach, app: str, word: Word, *, abandon: bool) -> None:
-    from trimtab.app.deletion import DELETION
+async def _deleted(
+    invocation: Invocation, reach: Reach, app: str, word: Word, operation: Operation | None
+) -> None:
+    """Delete an app by this operation; without one, forget it."""
+    from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
     from trimtab.app.holds import known
 
-    async with apps_at(invocation, reach) as apps, apps.work_on(await known(apps, app)) as work:
-        work.check_hold(DELETION)
-        if not word.dry_run:
-            await end_first(work, word)
-        if abandon:
-            await _abandoned(work, word)
-        else:
-            await _carried_out(invocation, work, word)
+    async with apps_at(invocation, reach) as apps:
+        unit, renders = await known(apps, app), operation is not None and operation != WITHOUT_HOOKS
+        async with apps.work_on(unit, renders=renders) as work:
+            work.check_hold(operation or DELETION)
+            if not word.dry_run and (operation is None or not work.goes_on(operation)):
+                await end_first(work, word)
+            if operation is None:
+                await _abandoned(work, word)
+            else:
+                await _carried_out(invocation, work, word, operation)
 
 
 async def _abandoned(work: Work, word: Word) -> None:
@@ -67,13 +79,15 @@ async def _abandoned(work: Work, word: Word) -> None:
     click.echo(f"{work.name} is forgotten")
 
 
-async def _carried_out(invocation: Invocation, work: Work, word: Word) -> None:
-    from trimtab.app.deletion import DELETION
+async def _carried_out(invocation: Invocation, work: Work, word: Word, operation: Operation) -> None:
     from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
 
-    plan = await work.plan(DELETION)
+    if work.goes_on(operation):
+        click.echo("It was begun before and not seen through, and is gone on with.", err=True)
+    plan = await work.plan(operation)
     click.echo(plan_table(plan, paper_at(invocation)), nl=False)
+    tell_warnings(work.warnings)
     if word.dry_run:
         return
     consent = await word.given(plan)
@@ -84,5 +98,6 @@ async def _carried_out(invocation: Invocation, work: Work, word: Word) -> None:
             seconds=word.timeout,
             held=tell_held,
             told=lambda words: told.say(f"waiting until it is gone: {words}"),
+            operation=operation,
         )
     click.echo(f"{work.name} is deleted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,8 +14,9 @@ from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import table
 
 if TYPE_CHECKING:
+    from trimtab.app.install.installing import Item
     from trimtab.app.install.manifests import Install
-    from trimtab.kube import Access
+    from trimtab.kube import Access, Cluster
     from trimtab.settings import Settings
 
 #: the Git hosts whose webhooks are understood; spelt out, because importing them would slow `--help`
@@ -90,14 +91,17 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
 )
 @click.option("--everything", is_flag=True, help="Let it do everything within its scope.")
 @click.option("--apply", "applies", is_flag=True, help="Bring it into the cluster, not only print it.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask before applying.")
+@click.option("--remove", "removes", is_flag=True, help="Take it out of the cluster again.")
+@click.option("--with-records", is_flag=True, help="With --remove: forget all apps, too; their objects stay.")
+@click.option("--dry-run", is_flag=True, help="With --apply or --remove: only show what would be done.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before applying or removing.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @cluster_options
 @click.pass_obj
 def install(
-    invocation: Invocation, /, reach: Reach, output: str, *, applies: bool, yes: bool, **chosen: Any
+    invocation: Invocation, /, reach: Reach, output: str, *, applies: bool, removes: bool, **chosen: Any
 ) -> None:
-    """Print or apply what `trimtab run` needs to live in a cluster.
+    """Print, apply or remove what `trimtab run` needs to live in a cluster.
 
     Settings given with `trimtab --setting` become settings of the runner. docs/install.md says what is
     installed, and which rights follow from --scope.
@@ -108,18 +112,44 @@ def install(
       trimtab install --scope namespaces=shop,blog --apply
       trimtab install --repo https://git.example/team/fleet.git --path units --apply
       trimtab --setting repositories.poll_every=1m install --also certificates.cert-manager.io --apply --yes
+      trimtab install --remove --dry-run
     """
     from trimtab.interfaces.cli.configuration import settings_of
 
+    word = _word(applies=applies, removes=removes, **{name: chosen.pop(name) for name in _WORDS})
     settings = settings_of(invocation)
     wanted = _wanted(invocation, settings, **chosen)
-    if not applies:
+    if not (applies or removes):
         click.echo(_printed(wanted, output), nl=False)
         return
     from trimtab.tasks.loops import run_main
 
-    asks = not yes and sys.stdin.isatty()
-    run_main(_applied(access_of(invocation, reach, settings), settings, wanted, asks=asks))
+    access = access_of(invocation, reach, settings)
+    if removes:
+        run_main(_removed(access, settings, wanted.namespace, word))
+    else:
+        run_main(_applied(access, settings, wanted, word))
+
+
+class _Word(NamedTuple):
+    """What was said about what is done to a cluster."""
+
+    asks: bool
+    dry_run: bool
+    records: bool
+
+
+_WORDS = ("yes", "dry_run", "with_records")
+
+
+def _word(*, applies: bool, removes: bool, yes: bool, dry_run: bool, with_records: bool) -> _Word:
+    if applies and removes:
+        raise click.UsageError("--apply and --remove are opposites: choose one.")
+    if with_records and not removes:
+        raise click.UsageError("--with-records is about removing: add --remove.")
+    if dry_run and not (applies or removes):
+        raise click.UsageError("--dry-run is about --apply or --remove: add one. Printing changes nothing.")
+    return _Word(asks=not yes and sys.stdin.isatty(), dry_run=dry_run, records=with_records)
 
 
 def _wanted(
@@ -143,19 +173,43 @@ def _printed(wanted: Install, output: str) -> str:
     return "---\n".join(f"{encoded(each, output)}\n" for each in objects)
 
 
-async def _applied(access: Access, settings: Settings, wanted: Install, *, asks: bool) -> None:
-    from trimtab.app.install.installing import Act, Item, carry_out, plan_install
+async def _applied(access: Access, settings: Settings, wanted: Install, word: _Word) -> None:
+    from trimtab.app.install.installing import plan_install
     from trimtab.kube import connect
+
+    async with connect(access, settings.cluster) as cluster:
+        if not await _done(cluster, await plan_install(cluster, wanted), word):
+            return
+    click.echo(f"Installed. See it start with: kubectl -n {wanted.namespace} get pods")
+
+
+async def _removed(access: Access, settings: Settings, namespace: str, word: _Word) -> None:
+    from trimtab.app.install.removing import plan_removal
+    from trimtab.kube import connect
+
+    async with connect(access, settings.cluster) as cluster:
+        removal = await plan_removal(cluster, namespace, records=word.records)
+        apps = "1 app" if removal.apps == 1 else f"{removal.apps} apps"
+        fate = "is forgotten, and their objects stay" if word.records else "stays, and so do their objects"
+        click.echo(f"what is recorded of {apps} {fate}", err=True)
+        if not await _done(cluster, removal.items, word):
+            return
+    click.echo(f"Removed from {namespace}.")
+
+
+async def _done(cluster: Cluster, items: tuple[Item, ...], word: _Word) -> bool:
+    """Show what would be done, ask, and do it; whether it was done."""
+    from trimtab.app.install.installing import Act, carry_out
 
     def tell(item: Item) -> None:
         if item.act is not Act.KEEP:
             click.echo(f"{item.key}: {item.act.value}d", err=True)
 
-    async with connect(access, settings.cluster) as cluster:
-        items = await plan_install(cluster, wanted)
-        rows = [(item.act.value, str(item.key)) for item in items]
-        click.echo(table([("ACTION", "OBJECT"), *rows]))
-        if asks and any(item.act is not Act.KEEP for item in items):
-            click.confirm("Do this?", abort=True)
-        await carry_out(cluster, items, tell)
-    click.echo(f"Installed. See it start with: kubectl -n {wanted.namespace} get pods")
+    rows = [(item.act.value, str(item.key)) for item in items]
+    click.echo(table([("ACTION", "OBJECT"), *rows]))
+    if word.dry_run:
+        return False
+    if word.asks and any(item.act is not Act.KEEP for item in items):
+        click.confirm("Do this?", abort=True)
+    await carry_out(cluster, items, tell)
+    return True

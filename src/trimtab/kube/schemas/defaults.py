@@ -188,17 +188,23 @@ def _without_nulls(value: Any, schema: Schema | None) -> Any:
         element = schema.element if schema is not None else None
         return [_without_nulls(each, element) for each in value]
     if not isinstance(value, dict):
-        return value
+        return _whole(value) if schema is not None and schema.type == "integer" else value
     left = {}
     for name, each in value.items():
         field = _declared(schema, name)
+        inside = name == "metadata" and schema is not None and schema.embedded
         if each is None and field is not None and not field.nullable and field.default is None:
             continue
-        if name == "metadata" and schema is not None and schema.embedded and isinstance(each, dict):
-            left[name] = _value(each, schema.child(name))
+        if inside and schema is not None and isinstance(each, dict | None):
+            left[name] = _value(each or {}, schema.child(name))
         else:
             left[name] = _without_nulls(each, field)
     return left
+
+
+def _whole(value: Any) -> Any:
+    """A whole number that was written with a fraction, without it: clients read no other into an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53 else value
 
 
 def _filled(value: Any, schema: Schema | None) -> Any:

@@ -17,6 +17,8 @@ from trimtab.sources.repositories.refs import Commit, Head, Named, Target, Versi
 _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
 #: more paths than this are taken for "everything"
 MOST_PATHS: Final = 10_000
+#: so many times is looked again for what was announced and is not there yet
+MOST_LOOKS: Final = 4
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -33,6 +35,23 @@ class Change(Struct, frozen=True, kw_only=True):
     after: str = ""
     #: the repository's default branch, if it was said
     default_branch: str = ""
+
+
+class Expected(Struct, frozen=True, kw_only=True):
+    """News that somebody announced and nobody has seen yet: a host may tell of a push before it shows it."""
+
+    #: the commit that was announced; empty if none was named: anything new
+    commit: str = ""
+    #: looks that found nothing
+    looks: int = 0
+
+
+def expected_after(expected: Expected, commits: Iterable[str], *, is_new: bool) -> Expected | None:
+    """What is still waited for after a look that found these commits; None if it came, or is given up."""
+    came = expected.commit in commits if expected.commit else is_new
+    if came or expected.looks >= MOST_LOOKS:
+        return None
+    return Expected(commit=expected.commit, looks=expected.looks + 1)
 
 
 class Interest(Struct, frozen=True, kw_only=True, gc=False):

@@ -22,7 +22,7 @@ from msgspec import structs
 from trimtab.errors import InvalidSpec, SourceRefused, TrimtabError, Unavailable
 from trimtab.programs.handover import Namespaces
 from trimtab.settings import RepositoriesSettings
-from trimtab.sources.hints.changes import Change, Concerned, Interest, Interests
+from trimtab.sources.hints.changes import Change, Concerned, Expected, Interest, Interests, expected_after
 from trimtab.sources.repositories.addresses import Address, Scheme, address_of
 from trimtab.sources.repositories.complaints import Meaning, RevisionMissing, with_word_of
 from trimtab.sources.repositories.credentials import (
@@ -130,6 +130,8 @@ class _Repository:
         self.full_ids: dict[str, str] = {}
         #: the last commit of a partial mirror that was filled for each set of paths
         self.filled: set[tuple[str, tuple[str, ...]]] = set()
+        #: what a webhook announced and no look has found yet
+        self.expected: Expected | None = None
 
     @property
     def host(self) -> str:
@@ -230,6 +232,25 @@ class Repositories:
         self._interests.add(repository.address.place, interest)
         self._workers.offer(repository.host, repository.identity)
 
+    def recall(self, wanted: Wanted, commit: str) -> Revision | None:
+        """A revision as an earlier process left it in the mirror, to be handed to `follow`; asks nobody."""
+        repository, _access = self._entered(wanted)
+        found = Revision(
+            url=wanted.url, commit=commit, ref="", mirror=str(repository.mirror.path), lfs=wanted.lfs
+        )
+        return self._still_here(repository, found)
+
+    def renew(self, change: Callable[[Wanted], Wanted]) -> None:
+        """Follow for everybody what this makes of his wish, such as the same with other credentials.
+
+        Whoever wishes for something else now is looked out for at once, and what he stands at stays.
+        """
+        for consumer, repository in list(self._of_consumer.items()):
+            follower = repository.followers[consumer]
+            wanted = change(follower.wanted)
+            if wanted != follower.wanted:
+                self.follow(consumer, wanted, tell=follower.tell)
+
     def _still_here(self, repository: _Repository, revision: Revision | None) -> Revision | None:
         """A revision of this repository that can still be read; None if it cannot, or is another's."""
         if revision is None or revision.mirror != str(repository.mirror.path):
@@ -258,6 +279,7 @@ class Repositories:
         for identity in concerned.repositories:
             repository = self._known.get(identity)
             if repository is not None:
+                repository.expected = Expected(commit=change.after)
                 gap = repository.listed_at + _HINT_GAP - self._clock.monotonic()
                 self._workers.offer(repository.host, identity, after=max(0.0, gap))
         return concerned
@@ -526,7 +548,7 @@ class Repositories:
         repository = self._known.get(identity)
         if repository is None or not repository.followers:
             return
-        started = self._clock.monotonic()
+        started, before = self._clock.monotonic(), repository.listing
         try:
             await self._keep_in_force(repository)
             await self._ask_once(repository)
@@ -535,8 +557,19 @@ class Repositories:
                 self._note(repository, consumer, None, error)
             raise
         await self._advance(repository)
-        pause = self._settings.poll_every.total_seconds() * (1 + _JITTER * self._chance())
+        pause = self._pause(repository, before)
         self._workers.offer(host, identity, after=max(0.0, started + pause - self._clock.monotonic()))
+
+    def _pause(self, repository: _Repository, before: Listing) -> float:
+        """Seconds until the next look: fewer while something was announced and is not there yet."""
+        pause = self._settings.poll_every.total_seconds() * (1 + _JITTER * self._chance())
+        if repository.expected is None:
+            return pause
+        commits, is_new = repository.listing.refs.values(), repository.listing != before
+        repository.expected = expected_after(repository.expected, commits, is_new=is_new)
+        if repository.expected is None:
+            return pause
+        return min(pause, _HINT_GAP * (1 << repository.expected.looks - 1))
 
     async def _keep_in_force(self, repository: _Repository) -> None:
         """Note that revisions in force are still wanted, whatever becomes of what should replace them."""

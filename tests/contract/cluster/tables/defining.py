@@ -153,6 +153,58 @@ async def embedded_objects_need_their_names(stage: Stage) -> None:
         await stage.create(kind, named(kind, "a", spec={"raw": sent}), write=Write(dry_run=True))
 
 
+@case("definitions", "pruning")
+async def metadata_of_embedded_objects_must_be_readable(stage: Stage) -> None:
+    kind = things("embed-meta.trimtab.dev")
+    raw = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    schema = _schema(raw=raw, many={"type": "array", "items": raw})
+    await defined(stage, definition("Thing", "embed-meta.trimtab.dev", spec=schema))
+    await stage.given(kind, named(kind, "b"))
+    for metadata in ({"labels": {"a": 1}}, {"name": 5}, "text", {"creationTimestamp": "soon"}, None):
+        raw = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+        for spec in ({"raw": raw}, {"many": [raw]}):
+            await stage.create(kind, named(kind, "a", spec=spec), write=Write(dry_run=True))
+        await stage.patch(kind, "b", {"spec": {"raw": raw}}, how=PatchType.MERGE, write=Write(dry_run=True))
+
+
+@case("definitions", "validation")
+async def values_that_are_nearly_what_they_should_be(stage: Stage) -> None:
+    kind = things("nearly.trimtab.dev")
+    number = {"type": "number"}
+    choice = {**STRING, "enum": ["a", "b"]}
+    schema = _schema(
+        half={**number, "multipleOf": 0.5, "minimum": 0, "exclusiveMinimum": True},
+        more={**number, "multipleOf": 2.5},
+        long={**INTEGER, "format": "int64"},
+        short={**INTEGER, "format": "int32"},
+        plain=INTEGER,
+        wait={**STRING, "format": "duration"},
+        choice=choice,
+        free={**choice, "nullable": True},
+    )
+    await defined(stage, definition("Thing", "nearly.trimtab.dev", spec=schema))
+    tried: dict[str, tuple[Any, ...]] = {
+        "half": (0, 0.0, 1, 1.5, 0.3, 1e300, 0.5000000000000001),
+        "more": (2, 3, 2.5, 5, 6.0, 7.5, -2.5),
+        "long": (1.5, 1.0, 2**63, 2**63 - 1, 1e17, 1e15),
+        "short": (1.5, 2**31, 2**40, 1e15),
+        "plain": (1.5, 2**63, 1e17, 3.0),
+        "wait": ("5s", "x", "", "0", "5", "1.5h3m", "-5m", "3 days", "2 Weeks", "5 fortnights", "1d"),
+        "choice": ("a", "c", 5, None),
+        "free": ("c", None),
+    }
+    for field, values in tried.items():
+        for value in values:
+            body = named(kind, "a", spec={field: value})
+            await stage.create(kind, body, write=Write(dry_run=True))
+            if value is None:
+                await stage.apply(kind, "a", body, write=Write(dry_run=True))
+
+
 @case("definitions", "defaulting")
 async def defaults_are_filled_in_on_write_and_on_read(stage: Stage) -> None:
     kind, name = things("fill.trimtab.dev"), "things.fill.trimtab.dev"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import ipaddress
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
@@ -35,6 +36,8 @@ from trimtab.kube.times import parse_time
 
 Json = Mapping[str, Any]
 NOWHERE = "<nil>"  # where the server has no field to blame
+LARGEST_WHOLE = (1 << 53) - 1  # a float above this may stand for several numbers
+NEARLY = 1e-9
 
 
 def custom(manifest: Json, schema: Schema) -> Causes:
@@ -88,13 +91,21 @@ def type_of(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int):
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         return "integer"
-    if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
+    if isinstance(value, int | float):
+        return "integer" if _is_whole(value) else "number"
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
+
+
+def _is_whole(value: float) -> bool:
+    """Whether the server takes a number with a fraction for a whole one: nearly, and not a large one."""
+    if not -LARGEST_WHOLE <= value <= LARGEST_WHOLE:
+        return False
+    whole = math.trunc(value)
+    return value == whole or abs(value - whole) < NEARLY * (abs(value) + abs(whole))
 
 
 def _is_of_type(value: Any, schema: Schema) -> bool:
@@ -113,16 +124,24 @@ def _value(value: Any, schema: Schema, path: str, old: Any = None) -> Causes:
     if not _is_of_type(value, schema):
         wanted = "integer,string" if schema.int_or_string else schema.type
         found = type_of(value)
-        yield type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
-        if wanted == "integer" and found == "number":
-            yield invalid(NOWHERE, "", f"Checked value must be of type integer (default format) in {path}")
-        return
-    if value is None:
-        return
+        yield from _of_another_type(value, schema, wanted, found, path)
     if schema.enum and value not in schema.enum:
         yield not_supported(path, value, schema.enum)
+    if value is None or not _is_of_type(value, schema):
+        return
     yield from _limits(value, schema, path, old)
     yield from _junctors(value, schema, path)
+
+
+def _of_another_type(value: Any, schema: Schema, wanted: str, found: str, path: str) -> Causes:
+    """Fractions where whole numbers are wanted are blamed by their format, and mostly once more."""
+    fraction = wanted == "integer" and found == "number"
+    if fraction and schema.format:
+        wanted, found = schema.format, "float64"
+    yield type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+    if fraction and not (float(value).is_integer() and -(1 << 63) <= value < 1 << 63):
+        form = f"with format {schema.format}" if schema.format else "(default format)"
+        yield invalid(NOWHERE, "", f"Checked value must be of type integer {form} in {path}")
 
 
 def _limits(value: Any, schema: Schema, path: str, old: Any) -> Causes:
@@ -151,6 +170,7 @@ def _text(value: str, schema: Schema, path: str) -> Causes:
 
 def _number(value: float, schema: Schema, path: str) -> Causes:
     rules = schema.rules
+    yield from _multiple(value, rules.get("multipleOf"), path)
     for name, excluded, word, beyond in (
         ("maximum", "exclusiveMaximum", "less than", _above),
         ("minimum", "exclusiveMinimum", "greater than", _below),
@@ -158,14 +178,28 @@ def _number(value: float, schema: Schema, path: str) -> Causes:
         limit, strict = rules.get(name), rules.get(excluded, False)
         if limit is not None and (beyond(value, limit) or (strict and value == limit)):
             told = word if strict else f"{word} or equal to"
-            yield invalid(path, value, f"{path} in body should be {told} {limit}")
-    factor = rules.get("multipleOf")
-    if factor is not None and math.fmod(value, factor):
-        yield invalid(path, value, f"{path} in body should be a multiple of {factor}")
+            yield invalid(path, _told(value), f"{path} in body should be {told} {limit}")
     largest = {"int32": 31, "int64": 63}.get(schema.format)
     if largest is not None and not -(1 << largest) <= value < 1 << largest:
         told = f"Checked value must be of type integer with format {schema.format} in {path}"
         yield invalid(NOWHERE, "", told)
+
+
+def _told(value: float) -> float:
+    """A number as messages spell it: without a fraction that is none."""
+    return int(value) if float(value).is_integer() and abs(value) < 1e21 else value
+
+
+def _multiple(value: float, factor: float | None, path: str) -> Causes:
+    """Whole numbers are divided by whole ones alone: what a factor has behind the point is cut off."""
+    if factor is None:
+        return
+    whole = isinstance(value, int)
+    divisor = math.trunc(factor) if whole else factor
+    if divisor <= 0:
+        yield invalid(path, divisor, f"factor MultipleOf declared for {path} must be positive: {divisor}")
+    elif value % divisor if whole else not _is_whole(1 / factor * value if factor < 1 else value / factor):
+        yield invalid(path, _told(value), f"{path} in body should be a multiple of {divisor}")
 
 
 def _above(value: float, limit: float) -> bool:
@@ -365,12 +399,27 @@ def _cidr(text: str) -> None:
     ipaddress.ip_interface(text if "/" in text else "")
 
 
+def _duration(text: str) -> bool:
+    """Go's durations, or anything that holds a number with a unit of time."""
+    return follows(GO_DURATION, text) or any(
+        _is_unit(match[1].lower()) for match in re.finditer(r"[0-9]+\s*([A-Za-zµ]+)", text)
+    )
+
+
+def _is_unit(word: str) -> bool:
+    return word in UNITS or word.startswith(LONG_UNITS)
+
+
+GO_DURATION = r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)"
+UNITS = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w"})
+LONG_UNITS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _HOST = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 FORMATS: Mapping[str, Callable[[str], bool]] = {
     "byte": _readable(lambda text: base64.b64decode(text, validate=True)),
     "cidr": _readable(_cidr),
     "date": _readable(date.fromisoformat),
     "date-time": _readable(parse_time),
+    "duration": _duration,
     "email": lambda text: follows(r"[^@\s<>]+@[^@\s<>]+", text),
     "hostname": lambda text: len(text) <= 255 and follows(rf"{_HOST}(?:\.{_HOST})*\.?", text),
     "ipv4": _readable(ipaddress.IPv4Address),
