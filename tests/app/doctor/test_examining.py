@@ -161,6 +161,14 @@ async def test_folders_that_cannot_be_written_are_named_with_their_settings() ->
     assert found["folders"].remedy.endswith("rendering.cache, rendering.key")
 
 
+async def test_where_programs_are_kept_matters_only_while_some_are_to_be_fetched() -> None:
+    programs = ProgramsSettings(cache="/proc/trimtab")
+    fetching = await examined(None, replace(SETTINGS, programs=programs), path="")
+    assert "/proc/trimtab cannot be written" in fetching["folders"].what
+    still = replace(programs, fetch=False)
+    assert "/proc" not in (await examined(None, replace(SETTINGS, programs=still), path=""))["folders"].what
+
+
 async def test_credentials_that_everybody_may_read_are_wrong(tmp_path: Path) -> None:
     file = tmp_path / "credentials.toml"
     file.write_text('[[credential]]\nurl = "https://git.example/"\nusername = "a"\npassword = "hunter2"\n')
