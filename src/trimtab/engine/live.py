@@ -65,7 +65,7 @@ def live_of(found: KubeObject, tracking: Tracking | None, health: Health | None 
     )
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     """What happened to one object: it came (no `before`), changed, or went (no `after`)."""
 
     key: ResourceKey

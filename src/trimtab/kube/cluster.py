@@ -111,7 +111,7 @@ class EventType(enum.Enum):
     BOOKMARK = "BOOKMARK"
 
 
-class WatchEvent(Struct, frozen=True):
+class WatchEvent(Struct, frozen=True, gc=False):
     """One thing a watch told; a bookmark's object holds little more than a resource version."""
 
     type: EventType

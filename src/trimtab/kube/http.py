@@ -96,10 +96,11 @@ class HttpCluster:
                 resource, namespace=namespace, select=select, as_of=as_of, size=size, following=following
             )
             page = self._page(resource, request, await self._transport.exchange(request))
-            yield page
-            if not page.continue_token:
-                return
             following = page.continue_token
+            yield page
+            del page  # or it would be in memory until the next one is
+            if not following:
+                return
 
     @asynccontextmanager
     async def watch(

@@ -31,7 +31,7 @@ class OwnerReference(Struct, frozen=True, kw_only=True, gc=False, rename="camel"
     block_owner_deletion: bool | None = None
 
 
-class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
+class Metadata(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """The part of metadata that everybody needs; field ownership stays in the raw bytes."""
 
     name: str = ""
@@ -47,7 +47,7 @@ class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
     finalizers: tuple[str, ...] | None = None
 
 
-class KubeObject(Struct, frozen=True, kw_only=True):
+class KubeObject(Struct, frozen=True, kw_only=True, gc=False):
     """One object: what it is, its typed metadata, and the bytes the server sent."""
 
     api_version: str

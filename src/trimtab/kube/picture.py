@@ -16,7 +16,7 @@ from trimtab.kube.cluster import EventType, WatchEvent
 from trimtab.kube.objects import KubeObject, Page
 
 
-class Upserted(Struct, frozen=True):
+class Upserted(Struct, frozen=True, gc=False):
     """An object is there in this state: it is new, or it changed."""
 
     object: KubeObject
@@ -111,7 +111,8 @@ class Listing:
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
-        self._names: set[Name] = set()
+        #: what was told before and has not been met in this reading, in order; nothing if it is the first
+        self._unmet: dict[Name, None] = dict.fromkeys(picture.seen)
         self._version = ""
 
     def page(self, page: Page) -> Iterator[News]:
@@ -120,7 +121,7 @@ class Listing:
         for each in page.objects:
             metadata = each.metadata
             name = (metadata.namespace, metadata.name)
-            self._names.add(name)
+            self._unmet.pop(name, None)
             before, now = seen.get(name), Version(metadata.uid, metadata.resource_version)
             if before == now:
                 continue
@@ -131,8 +132,8 @@ class Listing:
 
     def end(self) -> Iterator[News]:
         """What was told before and is no longer there; then, that all is told."""
-        for name in [name for name in self._picture.seen if name not in self._names]:
-            gone = self._picture.seen.pop(name)
-            yield Removed(namespace=name[0], name=name[1], uid=gone.uid)
+        for name in self._unmet:
+            if (gone := self._picture.seen.pop(name, None)) is not None:
+                yield Removed(namespace=name[0], name=name[1], uid=gone.uid)
         self._picture.position = self._version
         yield Complete(self._version)

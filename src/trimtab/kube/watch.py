@@ -110,6 +110,7 @@ async def _listed(
                 async for page in pages:
                     for upserted in listing.page(page):
                         yield upserted
+                    del page  # or it would be in memory until the next one is
         except Expired:
             if page_size == 0:
                 raise

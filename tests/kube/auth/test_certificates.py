@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -86,3 +88,15 @@ def test_base64_may_be_folded_but_not_broken() -> None:
     for broken in ("Y2F", "Y2Fu!", "ä"):
         with pytest.raises(InvalidSpec, match="its f is not base64"):
             decoded_base64(broken, subject="a", field="f")
+
+
+def test_whoever_shows_a_token_does_not_load_the_cryptography_library(authority: Authority) -> None:
+    lines = (
+        "import sys",
+        "from trimtab.kube.auth.certificates import authorities",
+        f"authorities({authority.pem!r}, subject='a', field='ca')",
+        "from trimtab.kube import connect, from_kubeconfig",
+        "print('cryptography' in sys.modules)",
+    )
+    said = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, check=True)
+    assert said.stdout.split() == [b"False"]

@@ -42,6 +42,7 @@ class Gate:
         ) as pages:
             while (page := await self._next(pages)) is not None:
                 yield page
+                del page  # or it would be in memory until the next one is
 
     def watch(
         self,

@@ -21,18 +21,18 @@ from trimtab.resources.manifests import Manifest
 _TEXT, _STRUCT, _TUPLE, _DIGEST = 49, 16, 40, 49
 #: places in tables, at their usual fill
 _IN_DICT, _IN_SET = 80, 50
-#: the record, its key, its four texts, its place on the shelf and in its namespace
-_RECORD: Final = (_STRUCT + 88) + (_STRUCT + 32) + 4 * _TEXT + _IN_DICT + _IN_SET
-_OWNER: Final = (_STRUCT + 24) + (_STRUCT + 32) + 2 * _TEXT + _TUPLE + 8 + _IN_SET
+#: the record, its key, its three texts that are nobody else's, its place on the shelf and in its namespace
+_RECORD: Final = (_STRUCT + 88) + (_STRUCT + 32) + 3 * _TEXT + _IN_DICT + _IN_SET
+#: an owner with its texts, which two siblings or more share, and the place among what it owns
+_OWNER: Final = ((_STRUCT + 24) + (_STRUCT + 32) + 2 * (_TEXT + 30) + _TUPLE + 8) // 2 + _IN_SET
 
 
 def record_size(live: Live | None) -> int:
     """About how many bytes a record takes, its places in the index included."""
     if live is None:
         return 0
-    size = _RECORD + len(live.key.name) + len(live.uid) + len(live.resource_version) + len(live.created)
-    for owner in live.owners:
-        size += _OWNER + len(owner.uid) + len(owner.key.name)
+    size = _RECORD + len(live.key.name) + len(live.uid) + len(live.resource_version)
+    size += _OWNER * len(live.owners)
     if live.mark is not None:
         size += _IN_SET
     if live.health is not None:

@@ -7,6 +7,7 @@ keeps book of both, and the index links them.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -40,9 +41,9 @@ def owners_of(told: KubeObject, key: ResourceKey, scopes: Scopes) -> tuple[Owner
 def _named(reference: OwnerReference, namespace: str, scopes: Scopes) -> Owner:
     """An owner lives in the namespace of what it owns, or in none."""
     group, slash, _ = reference.api_version.partition("/")
-    group = group if slash else ""
-    where = "" if scopes(group, reference.kind) is False else namespace
-    return Owner(reference.uid, ResourceKey(group, reference.kind, where, reference.name))
+    group, kind = sys.intern(group if slash else ""), sys.intern(reference.kind)  # few, many times each
+    where = "" if scopes(group, kind) is False else namespace
+    return Owner(reference.uid, ResourceKey(group, kind, where, reference.name))
 
 
 def _service(_: KubeObject, key: ResourceKey) -> tuple[Owner, ...]:

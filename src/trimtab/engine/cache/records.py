@@ -16,7 +16,7 @@ from trimtab.engine.cache.catalog import CRD_GROUP, CRD_KIND
 from trimtab.engine.cache.fingerprints import fingerprint
 from trimtab.engine.cache.owners import Scopes, is_set, owners_of, stems_of
 from trimtab.engine.health import Health, HealthRule, HealthStatus, deletion_health, health_in
-from trimtab.engine.live import Live
+from trimtab.engine.live import Live, Owner
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.kube.discovery import Resource
 from trimtab.kube.objects import KubeObject, Metadata
@@ -47,7 +47,7 @@ def judges_nothing(_: KubeObject, __: Resource) -> Health | None:
     return None
 
 
-class Recorded(Struct, frozen=True):
+class Recorded(Struct, frozen=True, gc=False):
     """A record, whether its bytes are to be kept, and what the claims of a StatefulSet are called."""
 
     live: Live
@@ -74,21 +74,26 @@ class Recorder:
         ours = tracking.mark_for("unit").system
         self._keeps = keeps or (lambda mark: mark.system == ours)
         self._healths: dict[HealthStatus, Health] = {}
+        self._siblings: tuple[Owner, ...] = ()
 
     def record(self, told: KubeObject, resource: Resource, before: Live | None = None) -> Recorded:
-        """The record of an object; what equals the record before is shared with it."""
+        """The record of an object; what equals the record before is shared with it.
+
+        Texts of which there are few different ones, many times each, are interned: every record points to the
+        same one for as long as there is one. Objects that are made together come at the same second.
+        """
         metadata = told.metadata
         key = before.key if before is not None else self.key(resource, metadata)
-        mark, owners = self._mark(key, metadata), owners_of(told, key, self._scopes)
+        mark, owners = self._mark(key, metadata), self._owners(told, key)
         is_definition = key.kind == CRD_KIND and key.group == CRD_GROUP
         is_tracked = mark is not None and not metadata.owner_references and self._keeps(mark)
         keeps_body = is_definition or is_tracked
         live = Live(
             key=key,
-            api_version=resource.api_version,
+            api_version=sys.intern(resource.api_version),
             uid=metadata.uid,
             resource_version=metadata.resource_version,
-            created=metadata.creation_timestamp or "",
+            created=sys.intern(metadata.creation_timestamp or ""),
             deleting=metadata.deletion_timestamp is not None,
             finalizers=metadata.finalizers or (),
             owners=owners,
@@ -100,9 +105,14 @@ class Recorder:
 
     def key(self, resource: Resource, metadata: Metadata) -> ResourceKey:
         """The key of an object."""
-        # Few different ones, many times each: every record points to the same for as long as there is one.
-        namespace = sys.intern(metadata.namespace)
-        return ResourceKey(resource.group, resource.kind, namespace, metadata.name)
+        return ResourceKey(resource.group, resource.kind, sys.intern(metadata.namespace), metadata.name)
+
+    def _owners(self, told: KubeObject, key: ResourceKey) -> tuple[Owner, ...]:
+        """Whose the object is; siblings come one after the other and share the answer."""
+        owners = owners_of(told, key, self._scopes)
+        if owners and owners != self._siblings:
+            self._siblings = owners
+        return self._siblings if owners else ()
 
     def _mark(self, key: ResourceKey, metadata: Metadata) -> Mark | None:
         labels, annotations = metadata.labels, metadata.annotations

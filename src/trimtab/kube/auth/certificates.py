@@ -1,22 +1,31 @@
 """Certificates and keys of a kubeconfig: are they what they should be, and until when?
 
 Pure: PEM bytes and the time in, values or one error out. Chains are judged by the TLS handshake, not here.
+Client certificates are read by the cryptography library, which is large, so it is loaded for whoever has one:
+most programs in a cluster show a token, and their authorities are judged by the TLS library alone.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
+import ssl
 from datetime import datetime
+from typing import TYPE_CHECKING, Final
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec
 from trimtab.kube.auth.redaction import Secret
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+
+_CERTIFICATE: Final = re.compile(
+    rb"-----BEGIN (X509 |)CERTIFICATE-----(.*?)-----END \1CERTIFICATE-----", re.DOTALL
+)
 
 
 class ClientPair(Struct, frozen=True, kw_only=True):
@@ -40,7 +49,7 @@ def decoded_base64(text: str, *, subject: str, field: str) -> bytes:
 
 def client_pair(certificate: bytes, key: bytes, *, subject: str, names: tuple[str, str]) -> ClientPair:
     """Certificate and key as a pair, after they were seen to belong together; `names` are their fields."""
-    leaf = _certificates(certificate, subject, names[0])[0]
+    leaf = _leaf(certificate, subject, names[0])
     private = _private_key(key, subject, names[1])
     if not _is_pair(leaf, private):
         raise InvalidSpec(
@@ -67,22 +76,35 @@ def validity_problem(pair: ClientPair, now: datetime) -> str:
 
 def authorities(content: bytes, *, subject: str, field: str) -> str:
     """The certificates of a CA bundle as PEM text, after they were seen to be some."""
-    return "".join(
-        certificate.public_bytes(Encoding.PEM).decode("ascii")
-        for certificate in _certificates(content, subject, field)
+    try:
+        found = [base64.b64decode(block[2]) for block in _CERTIFICATE.finditer(content)]
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=b"".join(found))
+    except (ValueError, ssl.SSLError):
+        raise _no_certificate(subject, field) from None
+    return "".join(map(ssl.DER_cert_to_PEM_cert, found))
+
+
+def _no_certificate(subject: str, field: str) -> InvalidSpec:
+    return InvalidSpec(
+        subject, f"its {field} holds no readable PEM certificate", f"Set {field} to a PEM certificate"
     )
 
 
-def _certificates(content: bytes, subject: str, field: str) -> list[x509.Certificate]:
+def _leaf(content: bytes, subject: str, field: str) -> x509.Certificate:
+    """The first certificate of a chain, all of which must be readable."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
     try:
-        return x509.load_pem_x509_certificates(content)
+        return x509.load_pem_x509_certificates(content)[0]
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InvalidSpec(
-            subject, f"its {field} holds no readable PEM certificate", f"Set {field} to a PEM certificate"
-        ) from None
+        raise _no_certificate(subject, field) from None
 
 
 def _private_key(content: bytes, subject: str, field: str) -> PrivateKeyTypes:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         return load_pem_private_key(content, password=None)
     except TypeError:  # how the library says that a password is needed
@@ -98,6 +120,9 @@ def _private_key(content: bytes, subject: str, field: str) -> PrivateKeyTypes:
 
 
 def _is_pair(certificate: x509.Certificate, key: PrivateKeyTypes) -> bool:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
     try:
         public, of_key = certificate.public_key(), key.public_key()
         form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
