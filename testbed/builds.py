@@ -1,4 +1,4 @@
-"""Go programs, built from the modules pinned under `testbed/go` and kept in the user's cache.
+"""Go programs, built from modules pinned under `testbed/go` and `renderers` and kept in the user's cache.
 
 A program's place in the cache is named by its version and by a digest of everything that decides what
 it is: go.mod, go.sum, flags, and all files of our own small tools. The compiler's version is left out on
@@ -30,12 +30,14 @@ from testbed.problems import BuildFailed, PartMissing
 from testbed.processes import leashed
 
 GO_SOURCES = Path(__file__).parent / "go"
+#: our own builds of helm and kustomize: a module each, which pins what the tool pins, and what they share
+RENDERERS = Path(__file__).parents[1] / "renderers"
 FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
 _BUILDING = ".building-"
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """A program that somebody else maintains: which package of which pinned module, and how it is stamped."""
+    """A program to build: which package of which pinned module, and how it is stamped."""
 
     name: str
     pin: str  # the folder under testbed/go whose go.mod pins it
@@ -43,6 +45,7 @@ class Program(Struct, frozen=True, kw_only=True):
     package: str
     stamps: tuple[tuple[str, str], ...] = ()  # linker variables; {version}, {major} and {minor} are filled in
     extras: tuple[str, ...] = ()  # files of the module that the program needs at run time
+    ours: bool = False  # whether its own source is in this repository, in renderers/
     cold_seconds: int  # what a first build takes on two cores, for the progress line
 
 
@@ -104,6 +107,24 @@ PROGRAMS = {
             stamps=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
             cold_seconds=115,
         ),
+        Program(
+            name="trimtab-kustomize",
+            pin="kustomize",
+            module="sigs.k8s.io/kustomize/kustomize/v5",
+            package=".",
+            stamps=(("sigs.k8s.io/kustomize/api/provenance.version", "{version}"),),
+            ours=True,
+            cold_seconds=15,
+        ),
+        Program(
+            name="trimtab-helm",
+            pin="helm",
+            module="helm.sh/helm/v4",
+            package=".",
+            stamps=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
+            ours=True,
+            cold_seconds=115,
+        ),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
@@ -159,13 +180,19 @@ class Builder:
     def version(self, name: str) -> str:
         """The pinned version of a program."""
         program = PROGRAMS[name]
-        return required_version((self._sources / program.pin / "go.mod").read_text(), program.module)
+        return required_version((self._pin(program) / "go.mod").read_text(), program.module)
+
+    def _pin(self, program: Program) -> Path:
+        """The folder of the module that pins a program."""
+        return (RENDERERS if program.ours else self._sources) / program.pin
 
     def path(self, name: str) -> Path:
         """Where a program is, or will be once it is built."""
         program = PROGRAMS[name]
-        pin = self._sources / program.pin
+        pin = self._pin(program)
         parts = [(pin / file).read_bytes() for file in ("go.mod", "go.sum")]
+        if program.ours:
+            parts += [file.read_bytes() for file in sorted((*pin.glob("*.go"), *RENDERERS.glob("jobs/*")))]
         flags = (*FLAGS, linker_flags(program, self.version(name)), program.package, *program.extras)
         digest = digest_of(iter((*parts, *(flag.encode() for flag in flags), platform.machine().encode())))
         return self.cache / f"{name}-{self.version(name)}-{digest}" / "bin" / name
@@ -196,7 +223,7 @@ class Builder:
             with self._build_lock(what):
                 if not target.exists():
                     self._fetch_extras(program, target.parent.parent)
-                    self._build(what, program.pin, program.package, target, ("-ldflags", flags))
+                    self._build(what, self._pin(program), program.package, target, ("-ldflags", flags))
         return target
 
     def tool(self, name: str) -> Path:
@@ -205,7 +232,7 @@ class Builder:
         if not target.exists():
             with self._build_lock(name):
                 if not target.exists():
-                    self._build(name, name, ".", target, ("-ldflags", "-s -w"))
+                    self._build(name, self._sources / name, ".", target, ("-ldflags", "-s -w"))
         return target
 
     @contextlib.contextmanager
@@ -226,7 +253,7 @@ class Builder:
             yield
             lock.truncate(0)
 
-    def _build(self, what: str, folder: str, package: str, target: Path, options: tuple[str, ...]) -> None:
+    def _build(self, what: str, folder: Path, package: str, target: Path, options: tuple[str, ...]) -> None:
         """Compile to a private name beside the target, then move it there."""
         target.parent.mkdir(parents=True, exist_ok=True)
         for leftover in target.parent.glob(f"{_BUILDING}*"):
@@ -242,19 +269,20 @@ class Builder:
         """Copy files that a program reads at run time out of its module."""
         if not program.extras:
             return
-        self._run_go(program.name, program.pin, "mod", "download", program.module)
-        where = self._run_go(program.name, program.pin, "list", "-m", "-f", "{{.Dir}}", program.module)
+        pin = self._pin(program)
+        self._run_go(program.name, pin, "mod", "download", program.module)
+        where = self._run_go(program.name, pin, "list", "-m", "-f", "{{.Dir}}", program.module)
         (folder / "extras").mkdir(parents=True, exist_ok=True)
         for extra in program.extras:
             shutil.copyfile(Path(where.strip()) / extra, folder / "extras" / Path(extra).name)
 
-    def _run_go(self, what: str, folder: str, *args: str) -> str:
+    def _run_go(self, what: str, folder: Path, *args: str) -> str:
         """Run the go command in one of the pinned modules and return what it printed."""
         if not self._go:
             raise PartMissing(what, "it is not built yet and there is no `go` on PATH", GO_REMEDY)
         done = subprocess.run(
             leashed([self._go, *args]),
-            cwd=self._sources / folder,
+            cwd=folder,
             # Without cgo the programs need neither a C compiler here nor a certain libc elsewhere.
             env={**os.environ, "GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"},
             capture_output=True,
@@ -263,7 +291,7 @@ class Builder:
         )
         if done.returncode:
             raise BuildFailed(
-                what, f"`go {' '.join(args)}` in testbed/go/{folder} failed: {done.stderr[-2000:].strip()}"
+                what, f"`go {' '.join(args)}` in {folder} failed: {done.stderr[-2000:].strip()}"
             )
         return done.stdout
 

@@ -36,6 +36,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "kubectl": ("kubectl",),
     "kustomize": ("kustomize",),
     "helm": ("helm",),
+    "own_builds": ("trimtab-helm", "trimtab-kustomize"),
 }
 #: our own Go programs that tests ask `go_tool` for
 TOOLS = ("innershapes", "kindshapes", "kubepeer", "yamloracle")
@@ -191,6 +192,12 @@ def kustomize(parts: Parts) -> Path:
 def helm(parts: Parts) -> Path:
     """The real helm."""
     return parts.program("helm")
+
+
+@pytest.fixture(scope="session")
+def own_builds(parts: Parts) -> str:
+    """A PATH with our own builds of helm and kustomize, and nothing else."""
+    return ":".join(str(parts.program(name).parent) for name in NEEDS["own_builds"])
 
 
 @pytest.fixture(scope="session")

@@ -114,6 +114,10 @@ class ClusterUnreachable(Unavailable):
     """A Kubernetes API server does not answer."""
 
 
+class Damaged(Unavailable):
+    """Something that we keep for ourselves is missing or damaged; it can be made anew."""
+
+
 class GitUnreachable(Unavailable):
     """A Git server does not answer."""
 

@@ -217,7 +217,12 @@ def namespaces() -> Iterator[Step]:
     yield Step("POST", "/api/v1/namespaces", {"metadata": {"name": "{ns}-inner"}})
     yield Step("POST", f"{inner}/configmaps", config_map("a"))
     yield Step("PUT", inner, {"metadata": {"name": "{ns}-inner", "labels": {"a": "b"}}})
+    yield Step("PATCH", f"{inner}/status", {"status": {"phase": "Terminating"}}, media=MERGE)
+    yield Step(
+        "PUT", f"{inner}/finalize", {"metadata": {"name": "{ns}-inner"}, "spec": {"finalizers": ["bad"]}}
+    )
     yield Step("DELETE", inner)
+    yield Step("PATCH", f"{inner}/status", {"status": {"phase": "Active"}}, media=MERGE)
     yield Step("POST", f"{inner}/configmaps", config_map("b"))
     yield Step("PUT", f"{inner}/configmaps/a", {"metadata": {"name": "a"}, "data": {"c": "d"}})
     yield Step("DELETE", inner)
@@ -315,6 +320,8 @@ def pods() -> Iterator[Step]:
     yield Step("GET", f"{base}/pods/d")
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
+    yield from evicting(base)
+    yield from debugging(base)
     yield Step("GET", f"{base}/endpoints")
     yield Step("GET", f"{base}/endpoints/a")
     yield Step("DELETE", f"{base}/pods/a")
@@ -322,6 +329,66 @@ def pods() -> Iterator[Step]:
     yield Step("DELETE", f"{base}/pods/c", {"gracePeriodSeconds": 5})
     yield Step("DELETE", f"{base}/pods/c", {"gracePeriodSeconds": 0})
     yield Step("GET", f"{base}/pods/c")
+
+
+def evicting(base: str) -> Iterator[Step]:
+    """Evictions that are refused or only tried, and one that is not; Pod `d` is on a node."""
+    path, named = f"{base}/pods/d/eviction", {"metadata": {"name": "d"}}
+    for body in (
+        {},
+        {"metadata": {"name": "a"}},
+        {"metadata": {"name": "d", "namespace": "other"}},
+        {"apiVersion": "v1", "kind": "Pod", **named},
+        {"apiVersion": "policy/v2", "kind": "Eviction", **named},
+        "[]",
+        {**named, "deleteOptions": {"dryRun": ["Some"]}},
+        {**named, "deleteOptions": {"dryRun": ["All"]}},
+        {**named, "deleteOptions": {"preconditions": {"uid": "another"}}},
+        {**named, "deleteOptions": {"preconditions": {"resourceVersion": "1"}}},
+    ):
+        yield Step("POST", path, body)
+    yield Step("POST", f"{path}?dryRun=All", named)
+    yield Step("POST", f"{path}?fieldValidation=Strict", {**named, "foo": 1})
+    yield Step("GET", f"{base}/pods/d")
+    yield Step("POST", path, named)
+    yield Step("GET", f"{base}/pods/d")
+
+
+def debugging(base: str) -> Iterator[Step]:
+    """Containers that are added to a running Pod."""
+    yield Step("POST", f"{base}/pods", {"metadata": {"name": "e"}, "spec": POD_SPEC})
+    path = f"{base}/pods/e/ephemeralcontainers"
+    for added in (
+        {"name": "shell", "image": "shell:1", "targetContainerName": "web"},
+        {"name": "shell", "image": "shell:2"},
+        {"name": "web", "image": "shell:1"},
+        {"name": "Other_"},
+        {"name": "other", "image": "shell:1", "targetContainerName": "nowhere"},
+        {
+            "name": "other",
+            "image": "shell:1",
+            "ports": [{"containerPort": 80}],
+            "resources": {"limits": {"cpu": 1}},
+        },
+    ):
+        yield Step("PATCH", path, {"spec": {"ephemeralContainers": [added]}}, media=STRATEGIC)
+    yield Step("PATCH", path, {"spec": {"ephemeralContainers": None}}, media=MERGE)
+    beside = {"metadata": {"labels": {"a": "b"}}, "spec": {"activeDeadlineSeconds": 5}}
+    yield Step("PATCH", path, beside, media=MERGE)
+    yield Step("GET", path)
+
+
+def questions() -> Iterator[Step]:
+    rights, one = "/apis/authorization.k8s.io/v1", {"resourceAttributes": {"verb": "get", "resource": "pods"}}
+    both = {**one, "nonResourceAttributes": {"path": "/a"}}
+    for spec in ({}, one, both):
+        yield Step("POST", f"{rights}/selfsubjectaccessreviews", {"spec": spec})
+        yield Step("POST", f"{rights}/subjectaccessreviews", {"spec": spec})
+        admin = {**spec, "user": "admin", "groups": ["system:masters"]}
+        yield Step("POST", f"{rights}/subjectaccessreviews", {"spec": admin})
+        yield Step("POST", f"{rights}/namespaces/{{ns}}/localsubjectaccessreviews", {"spec": admin})
+    yield Step("POST", f"{rights}/selfsubjectrulesreviews", {"spec": {}})
+    yield Step("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {}})
 
 
 SCENES = {
@@ -337,5 +404,6 @@ SCENES = {
         services,
         namespaces,
         pods,
+        questions,
     )
 }

@@ -62,6 +62,32 @@ async def test_what_path_has_is_taken(tmp_path: Path) -> None:
     assert program.command == (f"{tmp_path}/bin/tool", "build")
 
 
+OWN = {"tool": Known(ask=("version",), minimum=(3, 8, 0), arguments=("build",), own_build="trimtab-tool")}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "found", "many"),
+    [
+        ("v3.9.1", "v3.9.1", "tool", "trimtab-tool"),
+        ("v3.9.1", "v3.9.2", "tool", None),
+        ("v3.9.1", "", "tool", None),
+        ("", "v3.9.2", "trimtab-tool", "trimtab-tool"),
+        ("v3.7.0", "v3.9.2", "trimtab-tool", "trimtab-tool"),
+    ],
+)
+async def test_our_own_build_stands_beside_a_program_of_its_version_and_in_for_one_that_is_missing(
+    tmp_path: Path, theirs: str, ours: str, found: str, many: str | None
+) -> None:
+    folder = tmp_path / "bin"
+    if ours:
+        install(folder, f"echo {ours}")
+        (folder / "tool").rename(folder / "trimtab-tool")
+    path = install(folder, f"echo {theirs}") if theirs else str(folder)
+    program = await find("tool", path=path, known=OWN)
+    assert (program.path, program.many) == (folder / found, folder / many if many else None)
+    assert (program.name, program.arguments) == ("tool", ("build",))
+
+
 async def test_a_program_nobody_knows_is_taken_as_it_is(tmp_path: Path) -> None:
     path = install(tmp_path / "bin", "exit 1")
     program = await find("tool", path=path, known={})

@@ -1,16 +1,18 @@
-"""Over the whole corpus: rendered output is what the tools print when people run them by hand, and whoever
-edits a file that they open changes the key.
+"""Over the whole corpus: rendered output is what the tools print when people run them by hand, also for those
+who share a process, and whoever edits a file that they open changes the key.
 
 Which files they open is read off the file system, where it notes when a file was last read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from pathlib import Path
+from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.resources.manifests import Manifest, found_in
 from trimtab.resources.yaml import documents
@@ -28,6 +30,9 @@ class ByHand(Struct, frozen=True):
 
     manifests: list[Manifest]
     opened: frozenset[str]
+
+
+Answers: TypeAlias = dict[str, list[Manifest]]
 
 
 def by_hand(one: Case, folder: Path, tools: str) -> ByHand:
@@ -58,9 +63,9 @@ def overlooked(one: Case, folder: Path, opened: frozenset[str], looks: tuple[Loo
 
 
 async def test_rendered_output_equals_what_the_tools_print_and_its_key_names_all_that_they_open(
-    tmp_path: Path, rendering: RenderingSettings, tools: str
+    tmp_path: Path, rendering: RenderingSettings, tools: str, own_builds: str
 ) -> None:
-    opened = 0
+    opened, right = 0, {}
     async with Renderer(rendering, ProgramsSettings(fetch=False), path=tools) as renderer:
         for name in NAMES:
             one = case(name)
@@ -74,7 +79,37 @@ async def test_rendered_output_equals_what_the_tools_print_and_its_key_names_all
             assert still_true(rendered.read, trees(one, folder)), name
             assert overlooked(one, folder, theirs.opened, rendered.read) == [], name
             opened += len(theirs.opened)
+            if can_be_in_one_repository(one):
+                one.written(tmp_path / "repository" / name, tools)
+                right[name] = ours
     assert opened > 100 or not notes_reads(tmp_path)
+    for answers in await in_company([*right], tmp_path / "repository", rendering, f"{tools}:{own_builds}"):
+        assert answers == right
+    assert len(right) >= 40
+
+
+def can_be_in_one_repository(one: Case) -> bool:
+    """Whether a case means the same below a folder of its own: nothing in it is named from the root."""
+    return one.name.startswith(("helm", "kustomize")) and not one.refs and "'/" not in str(one.spec)
+
+
+async def in_company(names: list[str], folder: Path, settings: RenderingSettings, path: str) -> list[Answers]:
+    """What each is given of those who ask at once and share processes, in one order and in the other."""
+
+    async def rendered(renderer: Renderer, name: str) -> list[Manifest]:
+        one = structs.replace(case(name), path=f"{name}/{case(name).path}")
+        made = await renderer.render(one.request(folder))
+        return [each.manifest() for each in made.manifests]
+
+    answers = []
+    for number, order in enumerate((names, [*reversed(names)])):
+        anew = structs.replace(settings, cache=f"{settings.cache}-{number}")
+        async with Renderer(anew, ProgramsSettings(fetch=False), path=path) as renderer:
+            async with asyncio.TaskGroup() as group:
+                asked = {name: group.create_task(rendered(renderer, name)) for name in order}
+            assert renderer.shared > len(names) - 10
+        answers.append({name: task.result() for name, task in asked.items()})
+    return answers
 
 
 def notes_reads(folder: Path) -> bool:

@@ -23,7 +23,13 @@ from trimtab.sources import Renderer
 from .conftest import settings_in
 from .corpora import case
 
-CASES = ("kustomize-link-inside", "kustomize-config-map-files", "helm-vendored-archive", "helm-link-in-chart")
+CASES = (
+    "kustomize-list",
+    "kustomize-link-inside",
+    "kustomize-config-map-files",
+    "helm-vendored-archive",
+    "helm-link-in-chart",
+)
 
 UNPRIVILEGED = (
     *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
@@ -36,9 +42,15 @@ USERS = {
     "unprivileged": UNPRIVILEGED,
     "without user namespaces": ("unshare", "--user", "--map-root-user", "sh", "-c", NO_USER_NAMESPACES, "sh"),
 }
+REQUIRED = {
+    "as we are": "",
+    "unprivileged": "files,network,pid_namespace",
+    "without user namespaces": "",
+}
 
 SCRIPT = """
 import asyncio, json, sys
+import msgspec
 from pathlib import Path
 from tests.sources.conftest import settings_in
 from tests.sources.corpora import case
@@ -46,15 +58,25 @@ from trimtab.errors import TrimtabError
 from trimtab.settings import ProgramsSettings
 from trimtab.sources import Renderer
 
-async def main(folder, tools, *names):
+async def main(folder, tools, required, *names):
+    required = tuple(required.split(",")) if required else ()
     told = {}
-    async with Renderer(settings_in(folder / "own"), ProgramsSettings(fetch=False), path=tools) as renderer:
+    settings = msgspec.structs.replace(settings_in(folder / "own"), required_walls=required)
+    async with Renderer(settings, ProgramsSettings(fetch=False), path=tools) as renderer:
         for name in names:
             try:
                 rendered = await renderer.render(case(name).request(folder / name))
                 told[name] = [json.loads(made.json) for made in rendered.manifests]
             except TrimtabError as error:
                 told[name] = str(error)
+        async def ask(name):
+            request = case("kustomize-list").request(folder / "kustomize-list")
+            rendered = await renderer.render(msgspec.structs.replace(request, name=name))
+            return [json.loads(made.json) for made in rendered.manifests]
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(ask(name)) for name in ("a", "b", "c", "d", "e")]
+        told["together"] = [task.result() for task in asked]
+        told["shared"] = renderer.shared > 1
         walls = await renderer.walls()
         told["walls"] = {name: getattr(walls, name) for name in walls.__struct_fields__}
     print(json.dumps(told))
@@ -65,14 +87,15 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def place(tools: str) -> Iterator[Path]:
+def place(tools: str, own_builds: str) -> Iterator[Path]:
     """A folder that everybody may use, with the repositories and the tools in it."""
     folder = Path("/tmp") / f"trimtab-walls-{os.getpid()}"
     folder.mkdir()
     for name in CASES:
         case(name).written(folder / name, tools)
     (folder / "tools").mkdir()
-    for tool, bin_ in zip(("helm", "kustomize"), tools.split(":"), strict=True):
+    names = ("helm", "kustomize", "trimtab-helm", "trimtab-kustomize")
+    for tool, bin_ in zip(names, f"{tools}:{own_builds}".split(":"), strict=True):
         shutil.copy(Path(bin_) / tool, folder / "tools" / tool)
     (folder / "own").mkdir(mode=0o777)
     subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
@@ -80,12 +103,12 @@ def place(tools: str) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def told_by(prefix: tuple[str, ...], place: Path) -> dict[str, Any]:
+def told_by(prefix: tuple[str, ...], place: Path, required: str) -> dict[str, Any]:
     shutil.rmtree(place / "own")
     (place / "own").mkdir()
     (place / "own").chmod(0o777)
     done = subprocess.run(
-        [*prefix, sys.executable, "-c", SCRIPT, str(place), str(place / "tools"), *CASES],
+        [*prefix, sys.executable, "-c", SCRIPT, str(place), str(place / "tools"), required, *CASES],
         check=False,
         capture_output=True,
         cwd=ROOT,
@@ -98,10 +121,12 @@ def told_by(prefix: tuple[str, ...], place: Path) -> dict[str, Any]:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="this user is unprivileged already")
 def test_renders_are_the_same_for_every_kind_of_user(place: Path) -> None:
-    answers = {user: told_by(prefix, place) for user, prefix in USERS.items()}
+    # Where walls are required, whoever shares a process has an answer only if they stood around that process.
+    answers = {user: told_by(prefix, place, REQUIRED[user]) for user, prefix in USERS.items()}
     walls = {user: answer.pop("walls") for user, answer in answers.items()}
     assert answers["unprivileged"] == answers["as we are"] == answers["without user namespaces"]
     assert not any(isinstance(answer, str) for answer in answers["unprivileged"].values())
+    assert answers["unprivileged"].pop("shared") is True
     held = {user: {name for name, holds in found.items() if holds} for user, found in walls.items()}
     assert {"network", "files", "pid_namespace", "user_namespace"} <= held["unprivileged"]
     assert not {"network", "files", "pid_namespace"} & held["without user namespaces"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.builds import PROGRAMS, Builder, digest_of, linker_flags, required_version
+from testbed.builds import GO_SOURCES, PROGRAMS, RENDERERS, Builder, digest_of, linker_flags, required_version
 from testbed.fixtures import missing_parts_skip
 from testbed.problems import BuildFailed, PartMissing
 
@@ -162,7 +163,19 @@ def test_every_program_is_pinned_to_one_version() -> None:
         "kwok": "v0.8.0",
         "kustomize": "v5.8.1",
         "helm": "v4.3.1",
+        "trimtab-kustomize": "v5.8.1",
+        "trimtab-helm": "v4.3.1",
     }
+
+
+@pytest.mark.parametrize("name", ["helm", "kustomize"])
+def test_our_own_build_of_a_tool_is_made_of_the_very_same_modules(name: str) -> None:
+    theirs, ours = ((folder / name / "go.mod").read_text() for folder in (GO_SOURCES, RENDERERS))
+    pinned = re.compile(r"^(?:require)?\s+(\S+ v\S+)", re.MULTILINE)
+    assert {*pinned.findall(ours)} - {*pinned.findall(theirs)} == {"trimtab.dev/renderers/jobs v0.0.0"}
+    assert {*pinned.findall(theirs)} <= {*pinned.findall(ours)}
+    sums = [(folder / name / "go.sum").read_text() for folder in (GO_SOURCES, RENDERERS)]
+    assert sums[0] == sums[1]
 
 
 def test_programs_know_their_own_version(kubectl: Path, kustomize: Path, helm: Path) -> None:

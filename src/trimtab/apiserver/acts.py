@@ -1,12 +1,19 @@
-"""What is done to Pods through parts of them: bound to a node, evicted. Pure."""
+"""What is done to Pods through parts of them: bound to a node, evicted. Pure.
+
+An eviction asks no PodDisruptionBudget: nobody here counts the healthy pods of one.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from typing import Any
 
+import msgspec
+
+from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import conflict
-from trimtab.apiserver.requests import Address
+from trimtab.apiserver.requests import Address, DeleteOptions, delete_options
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.schemas.validation.causes import part
 from trimtab.kube.times import seconds_text
@@ -46,6 +53,45 @@ def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
         "spec": {**pod["spec"], "nodeName": part(binding, "target").get("name", "")},
         "status": status,
     }
+
+
+@cache
+def eviction_kind() -> Served:
+    """The kind Eviction, which is served nowhere by itself."""
+    return Served(
+        group="policy",
+        version="v1",
+        kind="Eviction",
+        plural="evictions",
+        singular="eviction",
+        namespaced=True,
+        verbs=(),
+        collection=("policy", "evictions"),
+        stored_as="policy/v1",
+    )
+
+
+def eviction_options(eviction: Json, address: Address, *, dry_run: bool) -> DeleteOptions:
+    """How an eviction wants its Pod deleted."""
+    if part(eviction, "metadata").get("name") != address.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    how = delete_options({}, part(eviction, "deleteOptions"))
+    return msgspec.structs.replace(how, dry_run=how.dry_run or dry_run)
+
+
+def to_be_evicted(pod: Json, now: datetime) -> Json:
+    """The Pod with the condition that says why it goes."""
+    going = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": seconds_text(now),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    before = pod["status"].get("conditions") or ()
+    others = [each for each in before if each["type"] != "DisruptionTarget"]
+    return {**pod, "status": {**pod["status"], "conditions": [*others, going]}}
 
 
 def _check_bindable(pod: Json, binding: Json, address: Address) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver import acts, admission, definitions, scales
+from trimtab.apiserver import acts, admission, definitions, questions, scales
 from trimtab.apiserver.behaviours.timing import simulation_warnings
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
@@ -34,7 +34,6 @@ from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, delete
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
-from trimtab.apiserver.questions import answered
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
     already_exists,
@@ -50,7 +49,6 @@ from trimtab.apiserver.requests import (
     ListOptions,
     WatchOptions,
     WriteOptions,
-    delete_options,
 )
 from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
@@ -151,23 +149,35 @@ class Api:
     def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Bind a Pod to a node, or evict it."""
         acts.check_within(address)
-        given = _object_in(body)
-        live = manifest_of(self._entry(address), address.served)
         if address.subresource == "eviction":
-            self._delete(live, address, delete_options({}, part(given, "deleteOptions")))
+            self._evict(address, body, options)
         elif address.subresource == "binding":
+            given, live = _object_in(body), manifest_of(self._entry(address), address.served)
             new = acts.bound(live, given, address, self.clock.now())
             self.replace(new, live, address, options, ())
         else:
             raise method_not_allowed()
         return Answer(201, _encoded(acts.SUCCESS))
 
+    def _evict(self, address: Address, body: Body, options: WriteOptions) -> None:
+        """Note on a Pod that it is evicted, unless a version of it is named, and delete it."""
+        own = msgspec.structs.replace(address, served=acts.eviction_kind())
+        read = self._read(body, own, options, named=False)
+        how = acts.eviction_options(read.manifest, address, dry_run=options.dry_run)
+        live, now = manifest_of(self._entry(address), address.served), self.clock.now()
+        if not how.dry_run and how.version is None:
+            deleted(live, address, how, now)  # refuses, if need be, before anything is noted
+            self.replace(acts.to_be_evicted(live, now), live, address, options, ())
+            live = manifest_of(self._entry(address), address.served)
+        self._delete(live, address, how)
+
     def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
         """A question with its answer; it is kept nowhere."""
         served, now = address.served, self.clock.now()
+        questions.check(manifest, address)
         target = target_of(served, "", self.catalog.versions(served.group))
         owned = created(defaulted(manifest, served.schema), target, manager=options.manager, now=now)
-        return answered(owned, now)
+        return questions.answered(owned, now)
 
     def _named(self, manifest: Json) -> Json:
         metadata = manifest["metadata"]

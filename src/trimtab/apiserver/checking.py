@@ -41,7 +41,7 @@ def update_causes(new: Json, live: Json, served: Served, subresource: str = "") 
     status_only = subresource == "status"
     own = [
         *_fixed_end(new["metadata"], before),
-        *validation.update_causes(new, live, served.schema, status_only=status_only),
+        *validation.update_causes(new, live, served.schema, subresource),
     ]
     told = [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]
     return [*told, *_scale_causes(new, served, status_only=status_only)]

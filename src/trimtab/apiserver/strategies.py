@@ -133,6 +133,18 @@ def through_main(new: Json, live: Json, address: Address) -> Json:
     return {**left, "status": live["status"]} if "status" in live else left
 
 
+def through_ephemeral(new: Json, live: Json) -> Json:
+    """An update of the containers that are added to a running Pod: all else stays as it was."""
+    metadata = {**live["metadata"], **_managed(new["metadata"])}
+    added = new["spec"].get("ephemeralContainers")
+    spec = {name: value for name, value in live["spec"].items() if name != "ephemeralContainers"}
+    return {
+        **live,
+        "metadata": metadata,
+        "spec": {**spec, "ephemeralContainers": added} if added else spec,
+    }
+
+
 def through_status(new: Json, live: Json, served: Served) -> Json:
     """An update of the status: the rest stays as it was."""
     if served.custom:

@@ -17,6 +17,7 @@ from trimtab.apiserver.strategies import (
     is_new_generation,
     strategy_of,
     target_of,
+    through_ephemeral,
     through_main,
     through_status,
     with_counter,
@@ -77,6 +78,8 @@ def changed_object(
     new = _identified(new, live)
     if address.subresource == "status":
         return through_status(new, live, served)
+    if address.subresource == "ephemeralcontainers":
+        return _counted(through_ephemeral(new, live), live, served)
     return _counted(through_main(new, live, address), live, served)
 
 

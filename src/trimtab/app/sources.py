@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.app.standby import on_standby
-from trimtab.errors import Conflict, InvalidSpec
+from trimtab.errors import Conflict, Damaged, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
@@ -192,7 +192,13 @@ class SourceManifests:
             capabilities=await self._capabilities_for(unit),
             credentials=self._wishes.credentials(),
         )
-        made = await self._kept(request) or await self._made(request, commit)
+        try:
+            made = await self._kept(request) or await self._made(request, commit)
+        except Damaged:
+            if not isinstance(tree, RevisionOrigin):
+                raise
+            await self._mend(source, tree.revision)
+            made = await self._made(request, commit)
         if revision.startswith(_FILES) and revision != made.revision:
             reason = f"its folder no longer holds what was agreed to, {revision}"
             raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
@@ -246,6 +252,11 @@ class SourceManifests:
         """The revision that is wanted."""
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
         return await (await self._reach()).fetch(wanted)
+
+    async def _mend(self, source: AppSource, revision: Revision) -> None:
+        """Have a mirror made anew that lacks something of a revision, unless somebody was faster."""
+        wanted = self._wishes.of(source.repo_url, revision.commit)
+        await (await self._reach()).mend(wanted, revision)
 
     async def _capabilities_for(self, _unit: SyncUnit) -> Capabilities:
         """What charts are told of the unit's cluster."""

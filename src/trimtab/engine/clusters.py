@@ -40,7 +40,9 @@ class GivenClusters:
         return entry
 
     async def watch_clusters(self, told: Callable[[ClusterNews], None]) -> None:
-        """Tell of clusters that come, change and go."""
+        """Tell of the clusters that are there, and of those that come, change and go."""
+        for name in tuple(self._entries):
+            told(ClusterCame(name))
         self._told.append(told)
         try:
             await asyncio.Event().wait()

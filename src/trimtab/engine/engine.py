@@ -68,6 +68,7 @@ from trimtab.engine.units import (
     ClusterWent,
     CredentialsStore,
     Gone,
+    LeftBehind,
     ManifestGenerator,
     Pause,
     ReconciliationSettings,
@@ -137,6 +138,7 @@ class Engine:
         rest: timedelta = timedelta(0),
         clock: Clock | None = None,
         automatic: bool = True,
+        visits: bool = True,
     ) -> None:
         """Take the three roles.
 
@@ -145,8 +147,11 @@ class Engine:
         history while the source is out of reach. An engine for a moment lets its caches `rest`: for so long,
         changes are heard of kinds alone that its units have objects of, and manifests are kept of those
         objects alone. Unless `automatic`, nothing begins that was not asked for, whatever units say, and a
-        unit is looked at only when somebody asks or something of it has changed.
+        unit is looked at only when somebody asks or something of it has changed. With `visits` the clusters
+        that its credentials tell of and in which no unit lives are looked into once, for what was left there;
+        of several engines of one installation, one is enough to do so.
         """
+        self._visits, self._unvisited = visits, asyncio.Queue[str]()
         self._rest, self._automatic = rest, automatic
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
@@ -251,6 +256,18 @@ class Engine:
             group.create_task(operations.work())
             group.create_task(watch_clusters(self._credentials, self._hear_cluster))
             group.create_task(self._store.follow(self._hear))
+            group.create_task(self._visit_unused())
+
+    async def _visit_unused(self) -> None:
+        """Look once into every cluster in which no unit lives, one after another.
+
+        A unit may have gone from there while nobody was there to hear it, and have left hooks.
+        """
+        await self._known.wait()
+        while True:
+            name = await self._unvisited.get()
+            if not self._is_used(name):
+                await self._leaving.visit(name, partial(self._close_unused, name))
 
     def _pool(
         self, name: str, run: Callable[[str, str], Awaitable[object]], processors: int
@@ -499,10 +516,15 @@ class Engine:
         before = self._ledger.hear(stored)
         self._by_mark[self._mark(stored.id)] = stored.id
         _tell_all(self._counting, stored)
+        working: asyncio.Task[None] | None = None
         if before is not None and before.destination.cluster != stored.destination.cluster:
-            self._leave_cluster(before)
+            working = self._leave_cluster(before, stored.left)
             if stored.operation is not None:
                 self._ledger.note(stored.id, without_progress)
+        if self._is_automatic:
+            for each in stored.left:
+                close = partial(self._close_unused, each.cluster)
+                self._leaving.leave_behind(stored, each, working, close)
         is_new = before is None or before.operation is None
         if stored.operation is not None and is_new:
             self._operate_later(stored.id, 0)
@@ -527,22 +549,32 @@ class Engine:
         fail(self._ends.pop(unit_id, []), gone)
         self._publish(UnitForgotten(at=self._clock.now(), unit=unit_id))
 
-    def _leave_cluster(self, unit: SyncUnit) -> None:
-        """A unit no longer lives in a cluster, which is closed after its last one."""
+    def _leave_cluster(self, unit: SyncUnit, left: tuple[LeftBehind, ...] = ()) -> asyncio.Task[None] | None:
+        """A unit no longer lives in a cluster, which is closed after its last one.
+
+        The answer ends once nothing works on it there any more. What its record says was left is not let go
+        of here.
+        """
         room = self._rooms.get(unit.destination.cluster)
         if room is not None and room.desk is not None:
             room.desk.comparer.forget(unit.id)
         working = self._operator.abandon(unit.id)
         is_moved = unit.id in self._ledger
+        if self._is_automatic and any(each.cluster == unit.destination.cluster for each in left):
+            return working
         self._leaving.leave(
             unit, working, partial(self._close_unused, unit.destination.cluster), is_moved=is_moved
         )
+        return working
 
     def _close_unused(self, name: str) -> None:
         """No longer use a cluster in which no unit lives."""
-        is_used = any(each.destination.cluster == name for each in self._ledger)
-        if not (is_used or self._leaving.is_at(name)) and self._rooms.close(name) is not None:
+        is_free = not (self._is_used(name) or self._leaving.is_at(name))
+        if is_free and self._rooms.close(name) is not None:
             self._publish(ClusterDropped(at=self._clock.now(), cluster=name, reason="no unit lives there"))
+
+    def _is_used(self, name: str) -> bool:
+        return any(each.destination.cluster == name for each in self._ledger)
 
     def _mark(self, unit_id: str) -> Mark:
         return self._ways.tracking.mark_for(unit_id)
@@ -636,6 +668,7 @@ class Engine:
 
     def _cluster_lost(self, room: Room, error: TrimtabError, wait: float) -> None:
         self._publish(ClusterLost(at=self._clock.now(), cluster=room.name, reason=str(error), retry_in=wait))
+        self._leaving.lose(room.name)
         self._look_at_cluster(room.name)
 
     def _look_at_cluster(self, name: str) -> None:
@@ -652,7 +685,10 @@ class Engine:
         match news:
             case ClusterCame(name=name):
                 await self._rooms.renew(name)
+                if self._is_automatic and self._visits:
+                    self._unvisited.put_nowait(name)
             case ClusterWent(name=name):
+                self._leaving.end_visit(name)
                 if self._rooms.close(name) is not None:
                     reason = "its credentials were withdrawn"
                     self._publish(ClusterDropped(at=self._clock.now(), cluster=name, reason=reason))

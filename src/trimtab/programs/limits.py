@@ -92,9 +92,10 @@ class ProgramStopped(UserError):
         allowed: float,
         used: float,
         stderr_tail: str = "",
+        stdout: bytes = b"",
     ) -> None:
         super().__init__(subject, reason, remedy)
-        self.args = (subject, reason, remedy, limit, allowed, used, stderr_tail)
+        self.args = (subject, reason, remedy, limit, allowed, used, stderr_tail, stdout)
         #: the limit's name, as in `Limits`
         self.limit: Limit = limit
         #: what it was set to (seconds, bytes or a number)
@@ -103,6 +104,8 @@ class ProgramStopped(UserError):
         self.used = used
         #: its last words; not part of the message, since they may hold secrets
         self.stderr_tail = stderr_tail
+        #: what it had said on standard output; as little part of the message
+        self.stdout = stdout
 
 
 def limits_of(settings: ProgramsSettings, *, network: bool = False) -> Limits:
@@ -128,13 +131,13 @@ def allowance(limits: Limits, limit: Limit) -> float:
 
 
 def program_stopped(
-    subject: str, limits: Limits, limit: Limit, used: float, stderr: bytes = b""
+    subject: str, limits: Limits, limit: Limit, used: float, stderr: bytes = b"", stdout: bytes = b""
 ) -> ProgramStopped:
     """The error for a program that went over one of its limits."""
     allowed = allowance(limits, limit)
     what, unit, remedy = _WORDS[limit]
     reason = f"was stopped: it used {_amount(used, unit)} of {what}; the limit is {_amount(allowed, unit)}"
-    return ProgramStopped(subject, reason, remedy, limit, allowed, used, _tail(stderr))
+    return ProgramStopped(subject, reason, remedy, limit, allowed, used, _tail(stderr), stdout)
 
 
 _SMALLER = "or give it less to do."

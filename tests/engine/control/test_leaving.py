@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from pathlib import Path
 from typing import cast
 
 from msgspec.structs import replace
 
 from tests.engine.stage import QUICK, Stage, job, running
 from trimtab.apiserver import MemoryCluster
-from trimtab.engine import Engine
+from trimtab.engine import Engine, FileStore
 from trimtab.engine.clusters import opened
 from trimtab.engine.compare.tracking import ArgoTracking, OwnerAnnotation
 from trimtab.engine.events import ClusterDropped, ClusterReady, HooksReleased, OperationWaits
@@ -46,6 +48,41 @@ async def test_a_unit_that_moves_to_another_cluster_lets_go_in_the_one_that_it_l
         await stage.until(lambda: bool(stage.events(HooksReleased)), "its hook is let go of")
         await stage.until(lambda: [each.name for each in engine.clusters()] == ["there"], "here is left")
     assert [each.cluster for each in stage.events(HooksReleased)] == ["here"]
+    assert not await is_held(stage)
+
+
+async def test_whoever_is_killed_while_a_unit_moves_is_succeeded_by_one_who_knows_where_it_was(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(MemoryCluster(), "default", FileStore(tmp_path, look_every=timedelta(milliseconds=20)))
+    await stage.add("shop", job("migrate", hook="PreSync"))
+    stage.clusters.put(opened("there", cast(Cluster, MemoryCluster())))
+    async with running(stage.engine) as engine:
+        await begin(stage, engine)
+    # Nobody is there to hear that somebody edits the file.
+    declared = tmp_path / "shop.yaml"
+    declared.write_text(declared.read_text().replace("here", "there"))
+    stage.store = FileStore(tmp_path)
+    (behind,) = (await stage.store.get("shop")).left
+    assert (behind.cluster, [run.key.name for run in behind.state.hooks]) == ("here", ["migrate"])
+    async with running(stage.new_engine()) as engine:
+        await stage.until(lambda: bool(stage.events(HooksReleased)), "its hook is let go of")
+        await stage.until(lambda: [each.name for each in engine.clusters()] == ["there"], "here is left")
+    assert [each.cluster for each in stage.events(HooksReleased)] == ["here"]
+    assert not await is_held(stage)
+    assert (await stage.store.get("shop")).left == ()
+
+
+async def test_a_cluster_that_its_last_unit_left_unheard_is_looked_into_once() -> None:
+    stage = await waiting()
+    async with running(stage.engine) as engine:
+        await begin(stage, engine)
+    await stage.store.delete("shop")
+    dropped = len(stage.events(ClusterDropped))
+    async with running(stage.new_engine()) as engine:
+        await stage.until(lambda: len(stage.events(ClusterDropped)) > dropped, "it is left again")
+        assert engine.clusters() == ()
+    assert [each.unit for each in stage.events(HooksReleased)] == ["shop"]
     assert not await is_held(stage)
 
 

@@ -13,10 +13,17 @@ from msgspec.structs import replace
 
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.health import Health, HealthStatus
-from trimtab.engine.operations import Operation, OperationPhase, OperationState, StepResult, SyncPhase
+from trimtab.engine.operations import (
+    HookRun,
+    Operation,
+    OperationPhase,
+    OperationState,
+    StepResult,
+    SyncPhase,
+)
 from trimtab.engine.rows import Verdict
 from trimtab.engine.stores import FileStore, Keyring, MemoryStore, RecordStore
-from trimtab.engine.stores.changing import resumed, with_pause, with_pin
+from trimtab.engine.stores.changing import resumed, with_pause, with_pin, without_left
 from trimtab.engine.units import (
     AllTold,
     Automated,
@@ -280,7 +287,10 @@ async def test_setting_what_is_there_already_tells_nobody(store: SyncUnitStore) 
 async def test_what_an_operation_did_in_one_cluster_is_not_taken_for_done_in_another(
     opening: Opening,
 ) -> None:
-    asked = replace(WEB, status=STATUS, operation=Operation(prune=True))
+    run = HookRun(key=ResourceKey("batch", "Job", "shop", "migrate"), sync_phase=SyncPhase.PRE_SYNC)
+    state = OperationState(operation=Operation(prune=True), started_at=NOW, hooks=(run,))
+    status = replace(STATUS, operation_state=state)
+    asked = replace(WEB, status=status, operation=Operation(prune=True))
     store = opening()
     await store.create(asked)
     there = replace(WEB.destination, cluster="another")
@@ -288,3 +298,7 @@ async def test_what_an_operation_did_in_one_cluster_is_not_taken_for_done_in_ano
     moved = await store.get(WEB.id)
     assert (moved.destination, moved.operation) == (there, asked.operation)
     assert moved.status.operation_state is None
+    # What may still be held where it was is remembered until somebody has let go of it, over restarts.
+    (behind,) = moved.left
+    assert (behind.cluster, behind.state.hooks) == (WEB.destination.cluster, (run,))
+    assert (await opening().amend(WEB.id, without_left(behind))).left == ()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.engine.sync.world import (
+    REVISION,
     World,
     annotated,
     config_map,
@@ -38,6 +39,7 @@ from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
 from trimtab.errors import UserError
 from trimtab.kube.cluster import Cluster, PatchType
+from trimtab.kube.failures import ServerFailed, Status
 from trimtab.resources.keys import ResourceKey
 from trimtab.tasks import ManualClock
 
@@ -465,3 +467,30 @@ async def test_a_cluster_in_the_same_process_lets_others_have_their_turn_between
         assert (await world.sync(objects)).phase is SUCCEEDED
         beside.cancel()
     assert turns - before >= len(plan.steps) / WriteSettings().concurrency
+
+
+class Busy:
+    """A cluster whose server is too busy for the first changes to Jobs."""
+
+    def __init__(self, cluster: Cluster, times: int) -> None:
+        self._cluster, self.left = cluster, times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def patch(self, resource: Any, name: str, *args: Any, **options: Any) -> Any:
+        if resource.kind == "Job" and self.left:
+            self.left -= 1
+            raise ServerFailed(f"patch {resource.kind} {name}", "it is busy", status=Status(code=503))
+        return await self._cluster.patch(resource, name, *args, **options)
+
+
+async def test_a_server_that_is_busy_for_a_moment_keeps_no_hook_and_fails_no_operation(world: World) -> None:
+    busy = Busy(world.cluster, times=3)
+    hooks = [job("before", hook="PreSync"), job("after", hook="PostSync", policy="HookSucceeded")]
+    state = await world.sync([config_map("a", x="1"), *hooks], cluster=cast(Cluster, busy))
+    await world.until(world.key("Job", "after", "batch"), is_gone)
+    before = await world.get("Job", "before")
+    assert (state.phase, state.message, busy.left) == (SUCCEEDED, f"synced to {REVISION}", 0)
+    assert before is not None
+    assert "finalizers" not in before["metadata"]

@@ -43,9 +43,9 @@ from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
 from trimtab.engine.stores.changing import with_end
 from trimtab.engine.units import SyncUnitStore, UnitMissing
-from trimtab.errors import Conflict, TrimtabError, Unavailable
+from trimtab.errors import Conflict, Damaged, TrimtabError, Unavailable
 from trimtab.sources import FolderTree, Repositories, tree_of
-from trimtab.sources.repositories.revisions import Standing
+from trimtab.sources.repositories.revisions import Revision, Standing
 from trimtab.tasks import Clock, DeadlinePassed, time_limit
 
 Tell: TypeAlias = Callable[[AnyEvent], None]
@@ -175,13 +175,21 @@ async def follow_repository(declarations: Declarations, repositories: Repositori
             if revision is None or revision.commit == in_force:
                 continue
             try:
-                tree = await asyncio.to_thread(tree_of, revision)
-                declarations.read(await asyncio.to_thread(snapshot_of, tree, origin, revision.commit))
+                try:
+                    snapshot = await asyncio.to_thread(_read_revision, revision, origin)
+                except Damaged:
+                    await repositories.mend(replace(wanted, target=revision.commit), revision)
+                    snapshot = await asyncio.to_thread(_read_revision, revision, origin)
+                declarations.read(snapshot)
                 in_force = revision.commit
             except TrimtabError as error:
                 declarations.unread(str(error))
     finally:
         repositories.unfollow(consumer)
+
+
+def _read_revision(revision: Revision, origin: Origin) -> Snapshot:
+    return snapshot_of(tree_of(revision), origin, revision.commit)
 
 
 async def keep_records(

@@ -246,7 +246,7 @@ class Runner:
         busy = {name: self._lease(name) for name in held if is_app_lease(name)}
         records = self._records(lease)
         store = ShardStore(records, shard, busy, heard=self._commits.hear if self._commits else None)
-        engine = self._engine(lease, store)
+        engine = self._engine(lease, store, visits=shard.number == 0)
         keeping = _Keeping(engine, store, engine.metrics())
         self._kept[shard], self._holders[shard] = keeping, self._home.me
         self._reaching.discard(shard)
@@ -312,7 +312,7 @@ class Runner:
             found |= {lease.metadata.name: holding_in(lease) for lease in page.objects}
         return found
 
-    def _engine(self, lease: Lease, store: ShardStore) -> Engine:
+    def _engine(self, lease: Lease, store: ShardStore, *, visits: bool) -> Engine:
         installation, settings = self._home.installation, self._settings
         engine = Engine(
             replace(settings.engine, installation=installation.id),
@@ -323,6 +323,7 @@ class Runner:
             archive=self._archive(lease),
             key=installation.key,
             clock=self._clock,
+            visits=visits,
         )
         engine.events.subscribe(self._tell_event)
         return engine

@@ -11,18 +11,21 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.rooms import Room, Rooms
 from trimtab.engine.events import Events, HooksReleased
 from trimtab.engine.health.values import HOOK_FINALIZER
 from trimtab.engine.live import Live
-from trimtab.engine.operations import HookRun, OperationState
+from trimtab.engine.operations import HookRun, OperationState, held_runs
+from trimtab.engine.stores.changing import without_left
 from trimtab.engine.sync.messages import told
 from trimtab.engine.sync.releasing import let_go, release
-from trimtab.engine.units import SyncUnit, SyncUnitStore, UnitMissing
+from trimtab.engine.units import LeftBehind, SyncUnit, SyncUnitStore, UnitMissing
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.tasks import Backoff, Clock
 from trimtab.tasks.backoff import pause
@@ -32,10 +35,23 @@ _log = logging.getLogger(__name__)
 _AGAIN: Final = Backoff(first=timedelta(milliseconds=500), cap=timedelta(minutes=1))
 
 
-def held_runs(unit: SyncUnit) -> tuple[HookRun, ...]:
+def _held(unit: SyncUnit) -> tuple[HookRun, ...]:
     """The hooks of a unit's last operation that may carry our finalizer."""
-    state = unit.status.operation_state
-    return tuple(run for run in state.hooks if not (run.released or run.deleted)) if state else ()
+    return held_runs(unit.status.operation_state)
+
+
+def _as_it_was(unit: SyncUnit, behind: LeftBehind) -> SyncUnit:
+    """The unit while it was where it left something."""
+    there = replace(unit.destination, cluster=behind.cluster)
+    return replace(unit, destination=there, status=replace(unit.status, operation_state=behind.state))
+
+
+class _Visit:
+    """A cluster that is looked into though no unit lives there."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self.then = then
+        self.settled = asyncio.Event()
 
 
 class Leaving:
@@ -48,6 +64,8 @@ class Leaving:
         self._clock, self._manager = clock, manager
         self._group: asyncio.TaskGroup | None = None
         self._at: Counter[str] = Counter()
+        self._behind: set[tuple[str, str, datetime]] = set()
+        self._visits: dict[str, _Visit] = {}
 
     def begin(self, group: asyncio.TaskGroup) -> None:
         """Have hooks let go of in this group of tasks from now on."""
@@ -69,7 +87,7 @@ class Leaving:
 
         One that `is_moved` lives elsewhere now; of any other the store is asked whether it is really gone.
         """
-        if self._group is None or (working is None and not held_runs(unit)):
+        if self._group is None or (working is None and not _held(unit)):
             then()
             return
         self._at[unit.destination.cluster] += 1
@@ -86,15 +104,50 @@ class Leaving:
         if working is not None:
             await asyncio.wait({working})  # its last write may be under way, and make a hook
         try:
-            if held_runs(unit):
+            if _held(unit):
                 await self._persistently(unit, is_moved=is_moved)
         except TrimtabError as error:
-            problems = tuple(f"{run.key}: {told(error)}" for run in held_runs(unit))
+            problems = tuple(f"{run.key}: {told(error)}" for run in _held(unit))
             self._tell(unit.id, unit.destination.cluster, (), problems)
         except Exception:  # noqa: BLE001 - one unit's trouble must not end the others'
             _log.exception("the hooks of %s could not be let go of", unit.id)
         self._at[unit.destination.cluster] -= 1
         then()
+
+    def leave_behind(
+        self,
+        unit: SyncUnit,
+        behind: LeftBehind,
+        working: asyncio.Task[None] | None,
+        then: Callable[[], None],
+    ) -> None:
+        """Let go of what a unit left in a cluster where it is no longer, and take that off its record."""
+        place = (unit.id, behind.cluster, behind.state.started_at)
+        if self._group is None or place in self._behind:
+            return
+        self._behind.add(place)
+        self._at[behind.cluster] += 1
+
+        async def leave() -> None:
+            try:
+                if working is not None:
+                    await asyncio.wait({working})
+                await self._persistently(_as_it_was(unit, behind), is_moved=True)
+                self._behind.discard(place)
+                after = await self._store.amend(unit.id, without_left(behind))
+                for more in after.left:  # what was begun there may have been recorded later than the move
+                    self.leave_behind(after, more, None, then)
+            except UnitMissing:
+                pass  # nobody remembers it any more
+            except TrimtabError as error:
+                problems = (f"{run.key}: {told(error)}" for run in held_runs(behind.state))
+                self._tell(unit.id, behind.cluster, (), problems)
+            except Exception:  # noqa: BLE001 - one unit's trouble must not end the others'
+                _log.exception("the hooks of %s could not be let go of", unit.id)
+            self._at[behind.cluster] -= 1
+            then()
+
+        self._group.create_task(leave())
 
     async def _persistently(self, unit: SyncUnit, *, is_moved: bool) -> None:
         """Let go, and try again for as long as that may help."""
@@ -110,7 +163,7 @@ class Leaving:
                 await self._clock.sleep(wait)
 
     async def _let_go(self, unit: SyncUnit) -> None:
-        state, held = unit.status.operation_state, {(run.key, run.sync_phase) for run in held_runs(unit)}
+        state, held = unit.status.operation_state, {(run.key, run.sync_phase) for run in _held(unit)}
         if state is None:
             return
         room = self._rooms.open(unit.destination.cluster)
@@ -133,17 +186,48 @@ class Leaving:
 
     async def _sweep(self, room: Room, after: asyncio.Event, known: Callable[[str], bool]) -> None:
         await after.wait()
+        if await self._swept(room, known):
+            self.end_visit(room.name)
+
+    async def _swept(self, room: Room, known: Callable[[str], bool]) -> bool:
+        """Whether a cluster could be swept now; if not, it is swept when it is ready again."""
         desk = room.open_desk()
         if desk is None:
-            return  # it is swept when it is ready again
+            return False
         for unit_id, left in tuple(_left(desk, known)):
             try:
                 if not await self._is_there(unit_id):
                     await self._take_off(desk, unit_id, left)
             except Unavailable:
-                return  # as above
+                return False
             except Exception:  # noqa: BLE001 - one unit's trouble must not end the others'
                 _log.exception("the hooks of %s could not be let go of", unit_id)
+        return True
+
+    async def visit(self, cluster: str, then: Callable[[], None]) -> None:
+        """Have a cluster swept in which no unit lives; `then` follows.
+
+        One that cannot be reached is not waited for: it is swept when it can be.
+        """
+        if cluster in self._visits:
+            return
+        visit = self._visits[cluster] = _Visit(then)
+        self._at[cluster] += 1
+        self._rooms.open(cluster)
+        await visit.settled.wait()
+
+    def lose(self, cluster: str) -> None:
+        """Take in that a cluster cannot be reached now."""
+        if cluster in self._visits:
+            self._visits[cluster].settled.set()
+
+    def end_visit(self, cluster: str) -> None:
+        """Have nothing more to do in a cluster in which no unit lives."""
+        visit = self._visits.pop(cluster, None)
+        if visit is not None:
+            self._at[cluster] -= 1
+            visit.settled.set()
+            visit.then()
 
     async def _take_off(self, desk: Desk, unit_id: str, left: Iterable[Live]) -> None:
         """Take our finalizer off what a unit left that is no more."""

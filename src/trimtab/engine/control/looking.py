@@ -17,9 +17,7 @@ from trimtab.engine.cache.catalog import Catalog
 from trimtab.engine.compare.matching import (
     Finding,
     FindingKind,
-    Terms,
     Wanted,
-    desired_from,
     odd_words,
     reading_of,
 )
@@ -97,9 +95,8 @@ def _about(unit: SyncUnit, warnings: Iterable[str]) -> Iterator[Finding]:
         yield Finding(kind=FindingKind.SOURCE, subject="its source", reason=warning, remedy="")
 
 
-def deletion_hooks(generated: Generated, terms: Terms) -> tuple[Desired, ...]:
+def deletion_hooks(wanted: Wanted) -> tuple[Desired, ...]:
     """The hooks that run when a unit is deleted; an object that cannot be read may be one, and is refused."""
-    wanted = desired_from(generated.manifests, terms)
     if not wanted.complete:
         broken = next(each for each in wanted.findings if each.kind is FindingKind.INVALID)
         reason = f"whether it is a hook of the deletion is not known: {broken.reason}"
@@ -169,22 +166,23 @@ class Looker:
         self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str
     ) -> Sight:
         """Look at a unit of which nothing is wanted any more, but for the hooks of its deletion."""
-        nothing = self._read(unit, desk, _NOTHING, self._kept.get(unit.id))
+        nothing = await self._read(unit, desk, _NOTHING, self._kept.get(unit.id))
         sight = await self._compared(unit, desk, nothing)
         if operation.strategy is Strategy.APPLY:
             return sight
         found, warnings = await self._last_will(unit, revision)
-        hooks = deletion_hooks(found, desk.terms(unit)) if found is not None else ()
-        sight = replace(sight, findings=(*sight.findings, *warnings))
-        if found is None or not hooks:
-            return replace(sight, generated=found)
+        sight = replace(sight, findings=(*sight.findings, *warnings), generated=found)
+        if found is None:
+            return sight
+        hooks = deletion_hooks(await in_turns(reading_of(found.manifests, desk.terms(unit))))
+        if not hooks:
+            return sight
         desk.attend(each.key for each in hooks)
         return replace(
             sight,
             wanted=replace(sight.wanted, hooks=hooks),
             revision=found.revision,
             rendered=found.digest,
-            generated=found,
         )
 
     async def _last_will(self, unit: SyncUnit, revision: str) -> tuple[Generated | None, tuple[Finding, ...]]:

@@ -175,7 +175,7 @@ class Operator:
         if operation is None:
             return
         if state is None:
-            state = self._syncer.begin(operation)
+            state = replace(self._syncer.begin(operation), cluster=unit.destination.cluster)
             # Until something is done a process that dies leaves nothing to be known: all of this is stored
             # with the first record that has to be.
             self._ledger.note(unit.id, lambda status: replace(status, operation_state=state))

@@ -125,7 +125,7 @@ class Rooms:
             entry: ClusterEntry | None = await self._credentials.get_cluster(name)
         except TrimtabError:
             entry = None
-        if entry is not None and entry == room.entry and room.state is RoomState.READY:
+        if entry is not None and entry == (room.entry or entry) and room.state is not RoomState.LOST:
             return False
         self.close(name)
         self.open(name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from msgspec.structs import replace
 
-from trimtab.engine.operations import Operation, is_same_request
+from trimtab.engine.operations import Operation, held_runs, is_same_request
 from trimtab.engine.units import (
+    LeftBehind,
     OperationUnderWay,
     Pause,
     Pin,
@@ -22,13 +24,46 @@ from trimtab.engine.units import (
 def declared_anew(stored: SyncUnit, wanted: SyncUnit) -> SyncUnit:
     """The stored unit with what is wanted of it now; in another cluster an operation begins anew."""
     is_moved = wanted.destination.cluster != stored.destination.cluster
-    return replace(
+    declared = replace(
         wanted,
-        status=without_progress(stored.status) if is_moved and stored.operation else stored.status,
+        status=_said_where(stored) if is_moved else stored.status,
         operation=stored.operation,
         paused=stored.paused,
         pinned=stored.pinned,
+        left=stored.left,
     )
+    return placed(declared) if is_moved else declared
+
+
+def _said_where(unit: SyncUnit) -> UnitStatus:
+    """The status of a unit, whose operation says in which cluster it is carried out."""
+    state = unit.status.operation_state
+    if state is None or state.cluster:
+        return unit.status
+    return replace(unit.status, operation_state=replace(state, cluster=unit.destination.cluster))
+
+
+def placed(unit: SyncUnit) -> SyncUnit:
+    """The unit without what was done where it is no longer, but for what may still be held there."""
+    state = unit.status.operation_state
+    if state is None or state.cluster in {"", unit.destination.cluster}:
+        return unit
+    left = unit.left
+    if held_runs(state):
+        made = tuple(each for each in state.results if each.hook)
+        behind = LeftBehind(cluster=state.cluster, state=replace(state, results=made, begun=(), message=""))
+        left = (*(each for each in left if _place(each) != _place(behind)), behind)
+    is_over = unit.operation is None and not held_runs(state)
+    return replace(unit, left=left, status=unit.status if is_over else without_progress(unit.status))
+
+
+def _place(behind: LeftBehind) -> tuple[str, datetime]:
+    return behind.cluster, behind.state.started_at
+
+
+def without_left(behind: LeftBehind) -> Callable[[SyncUnit], SyncUnit]:
+    """The change that forgets what was let go of."""
+    return lambda stored: replace(stored, left=tuple(each for each in stored.left if each != behind))
 
 
 def without_progress(status: UnitStatus) -> UnitStatus:
@@ -70,7 +105,7 @@ def with_status(stored: SyncUnit, status: UnitStatus) -> SyncUnit:
         and not is_same_request(state.operation, stored.operation)
     ):
         status = replace(status, operation_state=None)
-    return replace(stored, status=status)
+    return placed(replace(stored, status=status))
 
 
 def with_operation(

@@ -26,11 +26,12 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.operations import Operation
-from trimtab.engine.stores.changing import declared_anew, exists, missing, with_operation, with_status
+from trimtab.engine.stores.changing import declared_anew, exists, missing, placed, with_operation, with_status
 from trimtab.engine.units import (
     AllTold,
     Destination,
     Gone,
+    LeftBehind,
     Pause,
     Pin,
     Policy,
@@ -68,6 +69,7 @@ class _Noted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     operation: Operation | None = None
     paused: Pause | None = None
     pinned: Pin | None = None
+    left: tuple[LeftBehind, ...] = ()
 
 
 class FileStore:
@@ -104,7 +106,8 @@ class FileStore:
         """Change what is wanted of a unit, which writes its file anew."""
         before = await self._current(unit.id)
         changed = self._put(declared_anew(before, unit))
-        if changed.status != before.status:  # it has moved: what was done elsewhere goes first
+        if (changed.status, changed.left) != (before.status, before.left):
+            # It has moved: what was done elsewhere goes first.
             await self._note(changed)
         await self._on_disk(_write_declared, self._folder, changed)
         return changed
@@ -260,7 +263,8 @@ def _read(folder: Path, unit_id: str) -> SyncUnit:
             str(path), f"the file is named for unit {unit_id} and says {declared.id}", "Rename it"
         )
     noted = _read_noted(_noted_path(folder, unit_id))
-    return SyncUnit(
+    # Whoever edited the file may have moved the unit while nobody was there to hear it.
+    unit = SyncUnit(
         id=unit_id,
         source=declared.source,
         destination=declared.destination,
@@ -270,7 +274,9 @@ def _read(folder: Path, unit_id: str) -> SyncUnit:
         operation=noted.operation,
         paused=noted.paused,
         pinned=noted.pinned,
+        left=noted.left,
     )
+    return placed(unit)
 
 
 def _misnamed(folder: Path, unit_id: str, path: Path) -> InvalidSpec | None:
@@ -336,7 +342,13 @@ def _declared_text(unit: SyncUnit) -> bytes:
 
 
 def _write_noted(folder: Path, unit: SyncUnit) -> None:
-    noted = _Noted(status=unit.status, operation=unit.operation, paused=unit.paused, pinned=unit.pinned)
+    noted = _Noted(
+        status=unit.status,
+        operation=unit.operation,
+        paused=unit.paused,
+        pinned=unit.pinned,
+        left=unit.left,
+    )
     _write(_noted_path(folder, unit.id), msgspec.json.format(msgspec.json.encode(noted)))
 
 

@@ -30,9 +30,10 @@ from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, NotFound
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
-from trimtab.tasks.clock import Clock
+from trimtab.tasks import Backoff, Clock, RetryPolicy, retrying
 
 _TRIES = 5
+_TIDY_AGAIN = Backoff(first=timedelta(milliseconds=200), cap=timedelta(seconds=5))
 #: what the server says when a webhook has effects that a dry-run cannot leave out
 _UNTRIABLE = "does not support dry run"
 #: kinds that are never deleted to be made anew: too much hangs on them
@@ -53,6 +54,8 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     served_within: timedelta = timedelta(seconds=10)
     #: how long whoever ends an operation waits for the answers to its writes, lest they land afterwards
     answered_within: timedelta = timedelta(seconds=5)
+    #: how long it is tried to release a hook from a server that cannot answer
+    tidied_within: timedelta = timedelta(seconds=30)
 
 
 def _unknown(_: ResourceKey) -> Live | None:
@@ -102,11 +105,11 @@ class Performer:
             case Prune():
                 return Outcome(act=act, at=self._clock.now(), message=await self._prune(act))
             case Clear(step=step, uid=uid, delete=delete):
-                await self._take_away(step, uid, delete=delete)
+                await self._tidy(step, uid, delete=delete)
             case Release(step=step, uid=uid):
-                await self._take_away(step, uid, delete=False)
+                await self._tidy(step, uid, delete=False)
             case Discard(step=step, uid=uid):
-                await self._take_away(step, uid, delete=True)
+                await self._tidy(step, uid, delete=True)
             case Look(step=step):
                 return await self._look(act, step)
             case _:
@@ -291,6 +294,18 @@ class Performer:
             await self._cluster.delete(
                 self._resource(step), step.key.name, namespace=step.key.namespace, how=how
             )
+
+    async def _tidy(self, step: RunHook, uid: str, *, delete: bool) -> None:
+        """Take a hook away, again and again while the server cannot: nobody else releases what we hold.
+
+        It does the same twice, and an operation that went well must not fail for it, nor run its hooks again.
+        """
+        await retrying(
+            lambda: self._take_away(step, uid, delete=delete),
+            subject=str(step.key),
+            policy=RetryPolicy(deadline=self._settings.tidied_within, backoff=_TIDY_AGAIN),
+            clock=self._clock,
+        )
 
     async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
         """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""

@@ -16,7 +16,7 @@ from typing import Final, Self, TypeAlias
 import msgspec
 from msgspec import Struct, structs
 
-from trimtab.errors import RenderFailed, SourceRefused, Unavailable
+from trimtab.errors import RenderFailed, SourceRefused, TrimtabError, Unavailable
 from trimtab.programs import (
     Finished,
     Launches,
@@ -31,13 +31,14 @@ from trimtab.programs import (
 )
 from trimtab.programs.handover import Namespaces
 from trimtab.settings import ProgramsSettings, RenderingSettings
-from trimtab.sources.rendering import pulling, sandbox, work
+from trimtab.sources.rendering import batches, pulling, sandbox, work
 from trimtab.sources.rendering.cleaning import cleaned
 from trimtab.sources.rendering.jobs import Bounds, Fetch, Job, ProgramName
 from trimtab.sources.rendering.looking import MAIN
 from trimtab.sources.rendering.origins import Origin, RevisionOrigin, reads_large_files
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.sandbox import PrivateFolders
+from trimtab.sources.rendering.sharing import Member, Sharing
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.rendering.store import key_in
 from trimtab.sources.repositories.credentials import Belonging
@@ -99,12 +100,17 @@ class Renderer:
         self._private = private_parent(sandbox.folder_for(settings))
         self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency, module=work.__name__))
         self._turns = asyncio.Semaphore(settings.concurrency)
+        # Whoever is let in may keep a filled folder while it waits for others to share a process with.
+        self._places = asyncio.Semaphore(settings.concurrency * settings.together)
+        self._sharing = Sharing(self._turns, most=settings.together, ride=self._ride)
         self._found: dict[str, Program] = {}
         self._under_way: dict[bytes, asyncio.Event] = {}
         self._launches = Launches()
         self._possible: Walls | None = None
         #: seconds of processor time that programs have taken, all together
         self.spent = 0.0
+        #: renders that came out of a process which they shared with others
+        self.shared = 0
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -166,7 +172,7 @@ class Renderer:
             await self._under_way[name].wait()
         ended = self._under_way[name] = asyncio.Event()
         try:
-            async with self._turns:
+            async with self._places:
                 yield
         finally:
             del self._under_way[name]
@@ -175,17 +181,56 @@ class Renderer:
     async def _answer(self, request: Request) -> work.Answer:
         bases: dict[str, Origin] = {}
         async with self._folder() as folder:
-            while True:
-                prepared = await self._prepared(request, bases, folder)
-                match prepared:
-                    case work.Wanted(program=program):
-                        await self._find(program)
-                    case work.WantedBase(tree=tree):
-                        bases[tree] = await self._base(request, prepared, len(bases))
-                    case work.Answer():
-                        return prepared
-                    case work.Started():
-                        return await self._finished(request, prepared, folder)
+            async with self._turns:
+                prepared = await self._known_or_started(request, bases, folder)
+                if isinstance(prepared, work.Answer):
+                    return prepared
+                if not self._may_share(prepared):
+                    return await self._finished(request, prepared, folder)
+            member = Member(
+                subject=request.name,
+                program=prepared.program,
+                company=self._company(request, prepared, bases),
+                folder=folder,
+                arguments=prepared.arguments,
+            )
+            async with self._sharing.turn(member):
+                if member.printed is None:
+                    return await self._finished(request, prepared, folder)
+                self.shared += 1
+                return await self._concluded(request, prepared, folder, stdout=member.printed)
+
+    async def _known_or_started(
+        self, request: Request, bases: dict[str, Origin], folder: Path
+    ) -> work.Answer | work.Started:
+        """The answer, or a folder that is ready for a program; what that takes is found and fetched."""
+        while True:
+            prepared = await self._prepared(request, bases, folder)
+            match prepared:
+                case work.Wanted(program=program):
+                    await self._find(program)
+                case work.WantedBase(tree=tree):
+                    bases[tree] = await self._base(request, prepared, len(bases))
+                case work.Answer() | work.Started():
+                    return prepared
+
+    def _may_share(self, started: work.Started) -> bool:
+        """Whether a render may share a process: a small one that fetches nothing, where we have a program."""
+        return (
+            self._found[started.program].many is not None
+            and not (started.network or started.fetches)
+            and started.size <= self._settings.source_size // self._settings.together
+        )
+
+    def _company(self, request: Request, started: work.Started, bases: Mapping[str, Origin]) -> bytes:
+        """Whom a render may share a process with: others of the same trees, which all of them may read.
+
+        What a spec says besides is told to nobody but those in the same namespace.
+        """
+        says_more = request.spec.helm is not None or request.spec.kustomize is not None
+        task = self._task(request)
+        namespace = request.namespace if says_more else ""
+        return _ENCODER.encode((started.program, {**task.trees, **bases}, task.job.access, namespace))
 
     async def _base(self, request: Request, wanted: work.WantedBase, known: int) -> Origin:
         """The tree of a remote base, opened with the credential of whoever asks."""
@@ -212,17 +257,82 @@ class Renderer:
         return _PREPARED.decode(told)
 
     async def _finished(self, request: Request, started: work.Started, folder: Path) -> work.Answer:
-        finished = await self._run_all(request, started, folder)
+        done = await self._run_all(request, started, folder)
+        return await self._concluded(
+            request, started, folder, stdout=done.stdout, code=done.code, stderr=done.stderr
+        )
+
+    async def _concluded(
+        self,
+        request: Request,
+        started: work.Started,
+        folder: Path,
+        *,
+        stdout: bytes,
+        code: int = 0,
+        stderr: bytes = b"",
+    ) -> work.Answer:
+        """What a program's words amount to."""
         said = work.Said(
             task=self._task(request),
             started=started,
             folder=str(folder),
-            code=finished.code,
-            stdout=finished.stdout,
-            stderr=finished.stderr,
+            code=code,
+            stdout=stdout,
+            stderr=stderr,
         )
         told = await self._pool.run(work.finish, _ENCODER.encode(said), deadline=self._programs.wall)
         return msgspec.msgpack.decode(told, type=work.Answer)
+
+    async def _ride(self, members: Sequence[Member]) -> batches.Heard:
+        """Have one process render them all: their folders come under one roof, which is all that it sees."""
+        if self._possible is not None:
+            self._check_walls(members[0].subject, self._possible, network=False)
+        async with self._folder() as roof:
+            places = sandbox.under_one_roof(roof, [member.folder for member in members])
+            heard = batches.Heard(printed=())
+            try:
+                heard = batches.heard(await self._many(members, places, roof), len(members))
+            finally:
+                for number, (member, place) in enumerate(zip(members, places, strict=True)):
+                    if heard.answer(number) is None and not member.left:
+                        sandbox.move(place, member.folder)
+        return heard
+
+    async def _many(self, members: Sequence[Member], places: Sequence[Path], roof: Path) -> bytes:
+        """What one process says when it is asked for many renders, however it ends.
+
+        It has the limits of a single program, and less time. Why it ended early does not matter: whoever got
+        no answer will hear from the tool itself.
+        """
+        limits = self._limits(network=False)
+        common = _environment(roof, "")
+        orders = [
+            batches.Order(
+                folder=str(place),
+                arguments=(*self._found[member.program].arguments, *member.arguments),
+                environment=dict(_environment(place, "").items() - common.items()),
+            )
+            for member, place in zip(members, places, strict=True)
+        ]
+        try:
+            finished = await run(
+                (str(self._found[members[0].program].many), batches.WORD),
+                limits=structs.replace(limits, wall=limits.wall * batches.TIME_SHARE),
+                environment=common,
+                cwd=roof,
+                stdin=batches.told(orders),
+                view=roof,
+                launches=self._launches,
+                namespaces=self._namespaces,
+            )
+        except ProgramStopped as stopped:
+            return stopped.stdout
+        except TrimtabError:
+            return b""
+        self.spent += finished.cpu
+        # A process that ran without a wall which is required has said nothing that counts.
+        return b"" if self._missing_walls(finished.walls, network=False) else finished.stdout
 
     async def _run_all(self, request: Request, started: work.Started, folder: Path) -> Finished:
         """Fetch what has to be fetched, then render; only fetching may reach the network."""
@@ -260,7 +370,7 @@ class Renderer:
     ) -> Finished:
         program = self._found[started.program]
         if self._possible is not None:
-            self._check_walls(request, self._possible, network=network)
+            self._check_walls(request.name, self._possible, network=network)
         try:
             finished = await run(
                 (*program.command, *arguments),
@@ -276,20 +386,24 @@ class Renderer:
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
             raise RenderFailed(request.name, reason, stopped.remedy) from stopped
         self.spent += finished.cpu
-        self._check_walls(request, finished.walls, network=network)
+        self._check_walls(request.name, finished.walls, network=network)
         return finished
 
-    def _check_walls(self, request: Request, stood: Walls, *, network: bool) -> None:
-        """Return if every wall stands that the operator insists on; with the network come its files."""
+    def _check_walls(self, subject: str, stood: Walls, *, network: bool) -> None:
+        """Return if every wall stands that the operator insists on."""
+        missing = self._missing_walls(stood, network=network)
+        if missing:
+            reason = f"programs are not held by the wall {missing[0]!r}, which is required here"
+            raise Unavailable(subject, reason, "Allow user namespaces, or require less")
+
+    def _missing_walls(self, stood: Walls, *, network: bool) -> list[str]:
+        """The walls that the operator insists on and that did not stand; with the network come its files."""
         excused = {"network", "files"} if network else set()
-        missing = [
+        return [
             wall
             for wall in self._settings.required_walls
             if wall not in excused and not getattr(stood, wall, False)
         ]
-        if missing:
-            reason = f"programs are not held by the wall {missing[0]!r}, which is required here"
-            raise Unavailable(request.name, reason, "Allow user namespaces, or require less")
 
     def _limits(self, *, network: bool) -> Limits:
         limits = limits_of(self._programs, network=network)

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -83,8 +83,8 @@ def _abandoned(parent: Path) -> Iterator[Path]:
             yield folder
 
 
-def fill(folder: Path, call: Call, trees: Mapping[str, Tree], job: Job) -> None:
-    """Write the private copy that a call needs."""
+def fill(folder: Path, call: Call, trees: Mapping[str, Tree], job: Job) -> int:
+    """Write the private copy that a call needs; the number of bytes in it."""
     left = job.bounds.bytes
     try:
         writer = _Writer(folder)
@@ -100,6 +100,26 @@ def fill(folder: Path, call: Call, trees: Mapping[str, Tree], job: Job) -> None:
     except OSError as error:
         reason = f"its private copy could not be written: {error.strerror}"
         raise Unavailable(job.subject, reason, "Make room on the disk") from error
+    return job.bounds.bytes - left + sum(len(content) for _, content in call.made)
+
+
+def under_one_roof(roof: Path, folders: Sequence[Path]) -> list[Path]:
+    """Move private folders into one, which is made; where each of them is now."""
+    places = [roof / str(number) for number in range(len(folders))]
+    try:
+        roof.mkdir(mode=0o700)
+    except OSError as error:
+        reason = f"programs cannot be given folders: {error.strerror}"
+        raise Unavailable("rendering", reason, "Make room on the disk") from error
+    for folder, place in zip(folders, places, strict=True):
+        move(folder, place)
+    return places
+
+
+def move(folder: Path, to: Path) -> None:
+    """Give a private folder another place; one that has gone meanwhile is missed by nobody."""
+    with suppress(OSError):
+        folder.rename(to)
 
 
 class _Writer:

@@ -104,6 +104,8 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     secrets: tuple[str, ...]
     warnings: tuple[str, ...]
     trace: Trace
+    #: bytes in the folder
+    size: int
 
 
 Prepared: TypeAlias = Answer | Wanted | WantedBase | Started
@@ -254,7 +256,7 @@ def _folder(job: Job, trees: Trees) -> str:
 
 
 def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], job: Job) -> Started:
-    fill(folder, call, trees, job)
+    size = fill(folder, call, trees, job)
     return Started(
         program=call.program,
         arguments=call.arguments,
@@ -264,6 +266,7 @@ def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], 
         secrets=call.secrets,
         warnings=call.warnings,
         trace=trace,
+        size=size,
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from trimtab.errors import InvalidSpec, Missing, SourceRefused, Unavailable
+from trimtab.errors import Damaged, InvalidSpec, Missing, SourceRefused, Unavailable
 from trimtab.sources.repositories.largestore import LargeStore
 from trimtab.sources.repositories.pointers import ATTRIBUTE, LONGEST, Pointer, pointer_in
 from trimtab.sources.repositories.revisions import Revision
@@ -41,7 +41,7 @@ _BAD_NAMES: Final = frozenset({"", ".", ".."})
 _MANIFESTS: Final = (".yaml", ".yml", ".json", ".tpl", ".jsonnet", ".libsonnet")
 
 
-class ObjectMissing(Unavailable):
+class ObjectMissing(Damaged):
     """A mirror lacks an object that it should have, or holds it damaged; the next fetch mends it."""
 
 

@@ -64,7 +64,9 @@ KINDS: Mapping[str, Rules] = {
         create=configuration.config_map, update=configuration.config_map_update, rechecked=False
     ),
     f"{_CORE}LimitRange": Rules(create=configuration.limit_range),
-    f"{_CORE}Namespace": Rules(create=configuration.namespace, name=dns_label),
+    f"{_CORE}Namespace": Rules(
+        create=configuration.namespace, name=dns_label, status=configuration.namespace_status
+    ),
     f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update, rechecked=False),
     f"{_CORE}PersistentVolumeClaim": Rules(
         create=storage.claim, update=storage.claim_update, rechecked=False
@@ -160,6 +162,13 @@ METADATA: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: how writes through a part of an object are judged, where only that part can change
+PARTS: Mapping[str, Callable[[Json, Json], Causes]] = {
+    "ephemeralcontainers": workloads.pod_ephemeral_update,
+    "finalize": configuration.namespace_finalize,
+}
+
+
 def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tuple[Cause, ...]:
     """Why the server would refuse to create an object, in its order."""
     meta = manifest.get("metadata") or {}
@@ -181,11 +190,12 @@ def common_causes(new: Json, old: Json, *, namespaced: bool) -> tuple[Cause, ...
     return (*metadata(meta, path_segment, namespaced=namespaced), *metadata_update(meta, before))
 
 
-def update_causes(new: Json, old: Json, schema: Schema, *, status_only: bool = False) -> tuple[Cause, ...]:
+def update_causes(new: Json, old: Json, schema: Schema, subresource: str = "") -> tuple[Cause, ...]:
     """Why the server would refuse to replace an object by another, in its order.
 
     A write of the status alone is judged by less, and that of many kinds not at all.
     """
+    status_only = subresource == "status"
     head = metadata_update(new.get("metadata") or {}, old.get("metadata") or {})
     if not schema.model:
         judged = custom_status if status_only else custom_update
@@ -193,6 +203,8 @@ def update_causes(new: Json, old: Json, schema: Schema, *, status_only: bool = F
     rules = KINDS.get(schema.model, Rules())
     if status_only and rules.status is not None:
         return tuple(chain(head, rules.status(new, old)))
+    if subresource in PARTS:
+        return tuple(chain(head, PARTS[subresource](new, old)))
     again = rules.create(new) if rules.rechecked else iter(())
     return tuple(chain(_own_metadata(new, old, schema, rules.name), again, rules.update(new, old)))
 

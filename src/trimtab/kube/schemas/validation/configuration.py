@@ -117,11 +117,29 @@ def secret_update(new: Json, old: Json) -> Causes:
 def namespace(manifest: Json) -> Causes:
     """What is wrong with a Namespace: who must agree to its end."""
     for each in part(manifest, "spec").get("finalizers") or ():
-        wrong = qualified_name(each)
-        yield from each_invalid("spec.finalizers", each, wrong)
-        if "/" not in each and each != "kubernetes":
-            told = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid("spec.finalizers", each, told)
+        yield from _namespace_finalizer(each, "spec.finalizers")
+
+
+def namespace_finalize(new: Json, _old: Json) -> Causes:
+    """The same where nothing else is changed; here their places are told."""
+    for number, each in enumerate(part(new, "spec").get("finalizers") or ()):
+        yield from _namespace_finalizer(each, f"spec.finalizers[{number}]")
+
+
+def _namespace_finalizer(name: str, path: str) -> Causes:
+    yield from each_invalid(path, name, qualified_name(name))
+    if "/" not in name and name != "kubernetes":
+        yield invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+def namespace_status(new: Json, _old: Json) -> Causes:
+    """What is wrong with the phase of a Namespace: it follows from whether it is being deleted."""
+    phase = part(new, "status").get("phase", "")
+    ending = bool(part(new, "metadata").get("deletionTimestamp"))
+    only = "Terminating" if ending else "Active"
+    if phase != only:
+        when = "not empty" if ending else "empty"
+        yield invalid("status.Phase", phase, f"may only be '{only}' if `deletionTimestamp` is {when}")
 
 
 # -- limits and priorities -------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ KNOWN_FIELDS = POD_FIELDS | {
     "spec.schedulerName",
     "status.phase",
 }
+#: what a container that is added later may not have
+NOT_LATE = ("ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 RESOURCE_FIELDS = tuple(
     f"{side}.{name}" for side in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
@@ -97,6 +99,25 @@ def init_containers(given: Any, main: Any, volumes: frozenset[str], path: str) -
             if field in container:
                 told = "may not be set for init containers without restartPolicy=Always"
                 yield forbidden(f"{place}.{field}", told)
+
+
+def ephemeral_containers(given: Any, others: Any, volumes: frozenset[str], path: str) -> Causes:
+    """What is wrong with containers that are added to a running pod; `others` are all its other ones."""
+    names = [container.get("name", "") for _, container in entries(others)]
+    seen = set(names)
+    for number, container in entries(given):
+        place, name = f"{path}[{number}]", container.get("name", "")
+        told_twice = "ports", "resources"
+        yield from _container({n: v for n, v in container.items() if n not in told_twice}, volumes, place)
+        if name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+        target = container.get("targetContainerName")
+        if target and target not in names:
+            yield not_found(f"{place}.targetContainerName", target)
+        for field in NOT_LATE:
+            if container.get(field):
+                yield forbidden(f"{place}.{field}", "cannot be set for an Ephemeral Container")
 
 
 def _container(container: Json, volumes: frozenset[str], path: str) -> Causes:

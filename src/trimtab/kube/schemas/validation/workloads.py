@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trimtab.kube.gotext import Shown
+from trimtab.kube.gotext import Shown, quoted
 from trimtab.kube.schemas.inner import difference
 from trimtab.kube.schemas.validation.causes import (
     Causes,
@@ -17,6 +17,7 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
+from trimtab.kube.schemas.validation.containers import ephemeral_containers
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, in_range, percent
 from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_spec, pod_template
@@ -67,6 +68,24 @@ def pod_update(new: Json, old: Json) -> Causes:
     fixed = _fixed_pod(spec, before)
     if any(fixed.get(name) != before.get(name) for name in {*fixed, *before}):
         yield forbidden("spec", f"{POD_CHANGES}\n{difference(before, fixed, 'PodSpec')}")
+
+
+def pod_ephemeral_update(new: Json, old: Json) -> Causes:
+    """What is wrong with containers that are added to a running Pod: those that it has stay as they are."""
+    spec, path = part(new, "spec"), "spec.ephemeralContainers"
+    added = spec.get("ephemeralContainers") or []
+    others = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    volumes = frozenset(each.get("name", "") for _, each in entries(spec.get("volumes")))
+    yield from ephemeral_containers(added, others, volumes, path)
+    by_name = {each.get("name", ""): each for each in added}
+    for before in part(old, "spec").get("ephemeralContainers") or ():
+        named = quoted(before["name"])
+        after = by_name.get(before["name"])
+        if after is None:
+            yield forbidden(path, f"existing ephemeral containers {named} may not be removed\n")
+        elif after != before:
+            shown = difference(before, after, "EphemeralContainer")
+            yield forbidden(path, f"existing ephemeral containers {named} may not be changed\n{shown}")
 
 
 def _fixed_pod(spec: Json, before: Json) -> Json:

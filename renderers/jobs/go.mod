@@ -1,0 +1,3 @@
+module trimtab.dev/renderers/jobs
+
+go 1.26.8
