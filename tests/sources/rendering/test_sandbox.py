@@ -12,7 +12,14 @@ from trimtab.errors import NotAllowed, SourceRefused, Unavailable
 from trimtab.settings import RenderingSettings
 from trimtab.sources.rendering.copies import Taken
 from trimtab.sources.rendering.jobs import Bounds, Call, Job
-from trimtab.sources.rendering.sandbox import PrivateFolders, fill, folder_for, remove
+from trimtab.sources.rendering.sandbox import (
+    PrivateFolders,
+    fill,
+    folder_for,
+    move,
+    remove,
+    under_one_roof,
+)
 from trimtab.sources.rendering.specs import SourceSpec
 
 JOB = Job(name="web", namespace="shop", spec=SourceSpec())
@@ -80,3 +87,23 @@ def test_more_bytes_than_allowed_are_not_written(tmp_path: Path) -> None:
     call = Call(program="helm", arguments=(), taken=taken)
     with pytest.raises(SourceRefused, match="more than 10 bytes"):
         fill(tmp_path / "folder", call, {"": MemoryTree({"a": "x" * 8, "b": "x" * 8})}, job)
+
+
+def test_folders_come_under_one_roof_and_who_is_needed_again_comes_back(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("a", "b")]
+    sizes = [
+        fill(
+            folder, Call(program="helm", arguments=(), taken=(), made=(("x", folder.name.encode()),)), {}, JOB
+        )
+        for folder in folders
+    ]
+    assert sizes == [1, 1]
+    places = under_one_roof(tmp_path / "roof", folders)
+    assert [(place / "x").read_text() for place in places] == ["a", "b"]
+    assert [folder.exists() for folder in folders] == [False, False]
+    assert (tmp_path / "roof").stat().st_mode & 0o777 == 0o700
+    move(places[1], folders[1])
+    move(tmp_path / "gone", tmp_path / "nowhere")
+    assert (folders[1] / "x").read_text() == "b"
+    with pytest.raises(Unavailable, match="programs cannot be given folders"):
+        under_one_roof(tmp_path / "roof", [])
