@@ -381,7 +381,7 @@ def _with_versions(*versions: str, storage: str) -> dict[str, Any]:
 
 
 async def test_objects_of_a_version_that_was_given_up_cannot_be_read(memory: MemoryCluster) -> None:
-    """The real server says the same, and never gets rid of the definition again: so it is not asked here."""
+    """The real server says the same; it is not asked here, to leave it no objects that it cannot read."""
     name = "things.example.com"
     await memory.create(DEFINITIONS, _with_versions("v1", "v2", storage="v1"))
     discovery = await memory.discover()
