@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from trimtab.app.running.events import AnyEvent, ShardTaken, SourceTrouble, json_line, text_line
+from trimtab.app.running.events import AnyEvent, ShardTaken, SourceTrouble, complaint_in, json_line, text_line
 from trimtab.app.running.figures import RunnerFigures
 from trimtab.app.running.showing import ClusterStand, ShardStand, status_json, unit_json, unready, waiting_for
 from trimtab.app.running.telling import Log
@@ -106,6 +106,14 @@ def test_a_status_holds_no_password_that_somebody_wrote_into_an_address() -> Non
     told = status_json("me", [stand], {}, declared_in="", trouble="", refused={"web": "not YAML"})
     assert told["fileProblems"] == {"web": "not YAML"}
     assert "hunter2" not in str(told)
+
+
+def test_what_the_event_loop_complains_of_is_a_line_like_any_other_without_the_words_of_the_error() -> None:
+    told = complaint_in({"message": "Fatal error on SSL protocol", "exception": OSError("hunter2")}, NOW)
+    line = "the event loop complains: Fatal error on SSL protocol (OSError)"
+    assert text_line(told) == f"2026-01-02T03:04:05Z WARNING {line}"
+    assert msgspec.json.decode(json_line(told))["event"] == "LoopComplained"
+    assert complaint_in({}, NOW).reason == "an error"
 
 
 def refreshed(verdict: Verdict, revision: str = "1") -> UnitRefreshed:

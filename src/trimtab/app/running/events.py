@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -231,6 +232,16 @@ class WebhookTurnedAway(Struct, frozen=True, kw_only=True, tag_field="event", ta
         return self.reason
 
 
+class LoopComplained(Struct, frozen=True, kw_only=True, tag_field="event", tag="LoopComplained"):
+    """The event loop met an error that nobody waited for, such as a connection that ended oddly."""
+
+    at: datetime
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the event loop complains: {self.reason}"
+
+
 class Stopping(Struct, frozen=True, kw_only=True, tag_field="event", tag="Stopping"):
     """The runner was asked to end; what is under way goes on wherever the next one runs."""
 
@@ -261,6 +272,7 @@ RunnerEvent: TypeAlias = (
     | ChartFound
     | WebhookHeard
     | WebhookTurnedAway
+    | LoopComplained
     | Stopping
 )
 AnyEvent: TypeAlias = Event | RunnerEvent
@@ -274,8 +286,16 @@ _WORRYING = (
     UnitStays,
     SourceTrouble,
     WebhookTurnedAway,
+    LoopComplained,
 )
 _encoder = msgspec.json.Encoder()
+
+
+def complaint_in(context: Mapping[str, Any], at: datetime) -> LoopComplained:
+    """What an event loop complains of; of an error only its kind, for its words may be anybody's."""
+    error = context.get("exception")
+    kind = f" ({type(error).__name__})" if error is not None else ""
+    return LoopComplained(at=at, reason=f"{context.get('message', 'an error')}{kind}")
 
 
 def json_line(event: AnyEvent) -> str:

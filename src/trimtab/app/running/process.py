@@ -20,7 +20,7 @@ from trimtab.app.installation import Installation, find_installation, record_ins
 from trimtab.app.running.clusters import Clusters, Connect, named
 from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository
-from trimtab.app.running.events import AnyEvent, HomeUnreachable, Stopping
+from trimtab.app.running.events import AnyEvent, HomeUnreachable, Stopping, complaint_in
 from trimtab.app.running.figures import RunnerFigures
 from trimtab.app.running.following import Commits, FollowedManifests, TimedManifests, keep_credentials
 from trimtab.app.running.runner import Home, Runner
@@ -107,6 +107,9 @@ async def keep_running(process: Process) -> None:
     """Run until a signal asks to end."""
     process = replace(process, tell=_both(process.figures.tell, process.tell))
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.set_exception_handler(
+        lambda _loop, context: process.tell(complaint_in(context, process.clock.now()))
+    )
     for asked in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(asked, stop.set)
     async with plain_group() as group:
