@@ -71,6 +71,8 @@ def test_the_doctor_finds_a_sound_cluster_sound_and_says_what_is_wrong(
     wrong = {each["check"]: each["remedy"] for each in told.json if each["state"] == "wrong"}
     assert told.code == 1
     assert wrong == {
-        "access": "Create the file or correct its path",
+        "access": (
+            "Name one with --kubeconfig or KUBECONFIG, or have a cluster in memory: trimtab cluster up"
+        ),
         "git": "Install git on PATH.",
     }

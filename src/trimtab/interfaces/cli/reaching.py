@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from trimtab.errors import Missing
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ def access_of(invocation: Invocation, reach: Reach, settings: Settings) -> Acces
     is_named = reach.kubeconfig is not None or bool(environment.get("KUBECONFIG"))
     if not is_named and not files[0].exists() and environment.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(clock=clock, environment=environment)
+    if not any(file.exists() for file in files):
+        remedy = "Name one with --kubeconfig or KUBECONFIG, or have a cluster in memory: trimtab cluster up"
+        raise Missing(f"kubeconfig {files[0]}", "it does not exist", remedy)
     return from_kubeconfig(
         files, context=reach.context, settings=settings.cluster, clock=clock, environment=environment
     )
