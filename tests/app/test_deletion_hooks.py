@@ -160,30 +160,38 @@ async def test_a_deletion_that_is_terminated_takes_its_running_hook_along() -> N
 
 
 async def test_whoever_dies_while_deleting_is_succeeded_by_anybody_and_hooks_run_once() -> None:
-    write, deaths = 1, 0
+    deaths, batch = 0, 8
     while True:
-        world = World()
-        made = [config_map("before", hook="PreDelete"), config_map("after", hook="PostDelete")]
-        await world.sync("shop", config_map("settings"), config_map("last", sync_wave="2"), *made)
-        counted = Counted(world.cluster)
-
-        async def act(mortal: Mortal, world: World = world) -> None:
-            await delete(await world.apps(mortal))
-
-        if not await died(act, Mortal(counted, write)):
+        async with asyncio.TaskGroup() as group:
+            lives = [group.create_task(dying_at(deaths + each)) for each in range(1, batch + 1)]
+        ended = [life.result() for life in lives]
+        deaths += sum(ended)
+        if not all(ended):
             break
-        deaths += 1
-        await world.bury()
-        if await (await world.apps()).find("shop") is not None:
-            await delete(await world.apps(counted))
-        assert await world.values() == {}, f"after write {write}"
-        assert await world.names("Secret", RECORDS) == ["trimtab-installation"], f"after write {write}"
-        runs = [each.name for each in counted.writes() if (each.verb, each.kind) == ("apply", "ConfigMap")]
-        assert set(runs) <= {"before", "after"}
-        # Only a write whose answer nobody lived to hear may be made again: of the same object.
-        assert len(runs) <= 3, f"after write {write}"
-        write += 1
     assert deaths > 8
+
+
+async def dying_at(write: int) -> bool:
+    """Have somebody die at a write, and the next one go on; whether there was such a write."""
+    world = World()
+    made = [config_map("before", hook="PreDelete"), config_map("after", hook="PostDelete")]
+    await world.sync("shop", config_map("settings"), config_map("last", sync_wave="2"), *made)
+    counted = Counted(world.cluster)
+
+    async def act(mortal: Mortal) -> None:
+        await delete(await world.apps(mortal))
+
+    has_died = await died(act, Mortal(counted, write))
+    await world.bury()
+    if has_died and await (await world.apps()).find("shop") is not None:
+        await delete(await world.apps(counted))
+    assert await world.values() == {}, f"after write {write}"
+    assert await world.names("Secret", RECORDS) == ["trimtab-installation"], f"after write {write}"
+    runs = [each.name for each in counted.writes() if (each.verb, each.kind) == ("apply", "ConfigMap")]
+    assert set(runs) == {"before", "after"}, f"after write {write}"
+    # Only a write whose answer nobody lived to hear may be made again: of the same object.
+    assert len(runs) <= 3, f"after write {write}"
+    return has_died
 
 
 async def test_a_namespace_in_which_a_hook_runs_afterwards_goes_after_it() -> None:
