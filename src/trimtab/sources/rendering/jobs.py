@@ -75,8 +75,6 @@ class Call(Struct, frozen=True, kw_only=True):
     made: tuple[tuple[str, bytes], ...] = ()
     #: texts that must not appear in messages
     secrets: tuple[str, ...] = ()
-    #: whether it may reach the network, because the operator allowed an address that it names
-    network: bool = False
     #: what has to be fetched first
     fetches: tuple[Fetch, ...] = ()
     #: whether what is fetched may be another thing the next time, so that the result cannot be kept

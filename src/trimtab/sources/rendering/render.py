@@ -218,7 +218,7 @@ class Renderer:
         """Whether a render may share a process: a small one that fetches nothing, where we have a program."""
         return (
             self._found[started.program].many is not None
-            and not (started.network or started.fetches)
+            and not started.fetches
             and started.size <= self._settings.source_size // self._settings.together
         )
 
@@ -338,7 +338,7 @@ class Renderer:
         """Fetch what has to be fetched, then render; only fetching may reach the network."""
         for fetch in started.fetches:
             await self._fetch(request, started, folder, fetch)
-        return await self._run(request, started, folder, started.arguments, network=started.network)
+        return await self._run(request, started, folder, started.arguments, network=False)
 
     async def _fetch(self, request: Request, started: work.Started, folder: Path, fetch: Fetch) -> None:
         """Fetch one chart with the credential for it, and look through it."""

@@ -98,7 +98,6 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
 
     program: ProgramName
     arguments: tuple[str, ...]
-    network: bool
     fetches: tuple[Fetch, ...]
     volatile: bool
     secrets: tuple[str, ...]
@@ -260,7 +259,6 @@ def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], 
     return Started(
         program=call.program,
         arguments=call.arguments,
-        network=call.network,
         fetches=call.fetches,
         volatile=call.volatile,
         secrets=call.secrets,
