@@ -6,7 +6,7 @@ DEMO ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check format lock docs test-pythons judge-fresh judge-behaviours judge-kills bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
+.PHONY: help setup demo test fuzz check format lock docs renderers test-pythons judge-fresh judge-behaviours judge-kills bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ lock: ## pin the dependencies that pyproject.toml asks for in uv.lock
 docs: setup ## write the generated parts of docs/, and deploy/
 	@$(BIN)/python -m scripts.write_docs
 	@$(BIN)/python -m scripts.make_deploy
+
+renderers: setup ## build trimtab-helm and trimtab-kustomize, which render many apps in one process; needs Go
+	@$(BIN)/python -m testbed build trimtab-helm trimtab-kustomize
 
 pictures: setup ## run the demo on a terminal and draw docs/pictures from what it showed
 	@$(BIN)/python -m scripts.make_pictures

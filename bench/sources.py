@@ -2,7 +2,8 @@
 
 One repository of many small apps, committed. By hand, `xargs -P 2` runs the tools over a checkout, two at a
 time, and throws their output away. Ours renders the commit from its object store to parsed, named and stored
-manifests. Both do everything anew in every round, and take turns. Only the full size writes the page.
+manifests: with our own builds of the tools beside them, which run many times within one process, and without.
+All do everything anew in every round, and take turns. Only the full size writes the page.
 """
 
 from __future__ import annotations
@@ -82,7 +83,19 @@ class Ours(Struct, frozen=True, kw_only=True):
     first: Sample
     #: CPU seconds of the first render that helm and kustomize took, with their launchers
     programs: float
+    #: renders that shared a process with others
+    shared: int
     later: Later
+
+
+class Sides(Struct, frozen=True, kw_only=True):
+    """What was measured in every round."""
+
+    by_hand: tuple[Sample, ...]
+    #: with our own builds of the tools
+    ours: tuple[Ours, ...]
+    #: with the tools alone, each render in a process of its own
+    apart: tuple[Ours, ...]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -105,6 +118,7 @@ class Place:
         self.folder = folder
         self.count = count
         self.tools = [builder.program(name).parent for name in ("helm", "kustomize")]
+        self.own_builds = [builder.program(f"trimtab-{name}").parent for name in ("helm", "kustomize")]
         self.checkout = folder / "checkout"
         self.commits: list[str] = []
 
@@ -164,10 +178,10 @@ class Place:
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Sample(items=self.count, seconds=time.perf_counter() - begin, cpu_seconds=cpu, peak_bytes=1)
 
-    def ours(self) -> Ours:
-        """Our side, in a process of its own, with nothing kept from before."""
+    def ours(self, programs: Sequence[Path]) -> Ours:
+        """Our side with these programs, in a process of its own, with nothing kept from before."""
         shutil.rmtree(self.folder / "own", ignore_errors=True)
-        words = [str(self.folder), ":".join(map(str, self.tools)), str(self.count), *self.commits]
+        words = [str(self.folder), ":".join(map(str, programs)), str(self.count), *self.commits]
         done = subprocess.run(
             [sys.executable, "-m", "bench.sources", "--ours", *words],
             cwd=ROOT,
@@ -226,7 +240,7 @@ class Side:
         first_commit, app_changed, base_changed = commits
         seconds = await self.all_of(self.requests(first_commit))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        programs = self._renderer.spent
+        programs, shared = self._renderer.spent, self._renderer.shared
         cpu = time.process_time() + cpu_of_children() + programs
         first = Sample(items=self._count, seconds=seconds, cpu_seconds=cpu, peak_bytes=peak)
         begin = time.perf_counter()
@@ -244,7 +258,7 @@ class Side:
         later = Later(
             no_op=no_op, again=again, found=found, rendered=rendered, concerned=concerned, sharing=sharing
         )
-        return Ours(first=first, programs=programs, later=later)
+        return Ours(first=first, programs=programs, shared=shared, later=later)
 
 
 def cpu_of_children() -> float:
@@ -268,13 +282,23 @@ async def our_side(folder: Path, path: str, count: int, commits: Sequence[str]) 
 # --- the report ------------------------------------------------------------------------------------------
 
 
-def rows_of(by_hand: Sequence[Sample], ours: Sequence[Ours], *, judged: bool) -> list[Row]:
-    """The first render of all, both sides."""
-    rounds = [Round(go=hand, ours=own.first) for hand, own in zip(by_hand, ours, strict=True)]
+def rows_of(sides: Sides, *, judged: bool) -> list[Row]:
+    """The first render of all, both sides; ours with our own builds of the tools, and without."""
     aims = {Quantity.SECONDS: Aim(at_most=0.6), Quantity.CPU: None, Quantity.RATE: None}
+    scenarios = {
+        "first render of all": (sides.ours, aims),
+        "the same, each in a process of its own": (sides.apart, dict.fromkeys(aims)),
+    }
     return [
-        row_of(rounds, quantity, scenario="first render of all", item="app", aim=aim if judged else None)
-        for quantity, aim in aims.items()
+        row_of(
+            [Round(go=hand, ours=own.first) for hand, own in zip(sides.by_hand, ours, strict=True)],
+            quantity,
+            scenario=scenario,
+            item="app",
+            aim=aim if judged else None,
+        )
+        for scenario, (ours, wanted) in scenarios.items()
+        for quantity, aim in wanted.items()
     ]
 
 
@@ -294,6 +318,10 @@ def figures_of(ours: Sequence[Ours], count: int, listings: float) -> tuple[Figur
         Figure(
             what="CPU share of helm and kustomize in the first render",
             found=tuple(own.programs / own.first.cpu_seconds for own in ours),
+        ),
+        Figure(
+            what="renders of the first that shared a process",
+            found=tuple(float(own.shared) for own in ours),
         ),
         Figure(
             what="no-op pass: ms per app",
@@ -357,6 +385,7 @@ def text_of(rows: Sequence[Row], later: str, size: Size, load: float, builder: B
             f"- Command: `{CHAPTER.command}`; medians of {size.rounds} rounds, both sides in turn.",
             f"- Machine: {machine()}; load average at the start {load:.1f}.",
             f"- {size.apps:,} apps, a third each plain files, kustomizations and charts; {versions}.",
+            "- Ours has trimtab-helm and trimtab-kustomize on its PATH, unless a row says otherwise.",
             "",
             report.table(rows, NAMES),
             "",
@@ -373,17 +402,19 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         place = Place(Path(folder), size.apps, builder)
         tell(f"committing {size.apps:,} apps")
         place.make()
-        by_hand, ours = [], []
+        by_hand, ours, apart = [], [], []
         for number in range(1, size.rounds + 1):
             tell(f"round {number} of {size.rounds}")
             by_hand.append(place.by_hand())
-            ours.append(place.ours())
+            ours.append(place.ours([*place.tools, *place.own_builds]))
+            apart.append(place.ours(place.tools))
         tell(f"{polling.CONSUMERS} consumers follow one repository")
         listings = run_main(
             polling.listings_per_interval(place.folder, place.folder / "mirror", place.commits)
         )
     figures = figures_table(figures_of(ours, size.apps, listings), judged=size.judged)
-    return text_of(rows_of(by_hand, ours, judged=size.judged), figures, size, load, builder)
+    sides = Sides(by_hand=tuple(by_hand), ours=tuple(ours), apart=tuple(apart))
+    return text_of(rows_of(sides, judged=size.judged), figures, size, load, builder)
 
 
 def main(arguments: Sequence[str]) -> int:

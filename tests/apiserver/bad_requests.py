@@ -123,6 +123,14 @@ PATHS = {
     "nobody": Request(path=MAPS, headers=(("Authorization", ""),)),
     "a stranger": Request(path=MAPS, headers=(("Authorization", "Bearer stranger"),)),
     "an answer that is not written": get(MAPS, Accept="text/html"),
+    "an answer that is not written, of one object": get(COLOURS, Accept="application/*"),
+    "an answer in a strange spelling": get(MAPS, Accept="APPLICATION/JSON"),
+    "a form of a version that is to come": get(
+        MAPS, Accept="application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v9"
+    ),
+    "a change of what is served": Request(method="PUT", path="/apis/apps/v1"),
+    "a change of the core group": Request(method="DELETE", path="/api"),
+    "a change of the version": Request(method="POST", path="/version"),
     "a form that is not known": get(MAPS, Accept="application/json;as=Poem;g=meta.k8s.io;v=v1"),
 }
 OPTIONS = {

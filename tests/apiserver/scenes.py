@@ -143,6 +143,7 @@ def applying() -> Iterator[Step]:
 def deleting() -> Iterator[Step]:
     for name in ("a", "b", "c", "d", "e"):
         yield Step("POST", MAPS, config_map(name, labels={"l": name}))
+    yield Step("DELETE", f"{MAPS}/a?dryRun=All", accept=PARTIAL)
     yield Step("DELETE", f"{MAPS}/a")
     yield Step("DELETE", f"{MAPS}/a")
     yield Step("DELETE", f"{MAPS}/b", {"preconditions": {"uid": "x"}})

@@ -34,6 +34,12 @@ async def test_health_is_told_in_every_way(speaker: Speaker) -> None:
         assert (await speaker.say(Step("GET", path))).body == "ok"
 
 
+async def test_the_server_lists_where_it_says_something_of_itself(speaker: Speaker) -> None:
+    paths = (await speaker.say(Step("GET", "/"))).body["paths"]
+    assert {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/version"} <= {*paths}
+    assert (await speaker.say(Step("DELETE", "/apis/apps"))).body["kind"] == "APIGroup"
+
+
 async def test_schemas_are_served_for_explaining_and_applying(speaker: Speaker) -> None:
     index = (await speaker.say(Step("GET", "/openapi/v3"))).body
     url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.app.world import Json, Mortal, World, config_map, died
+from trimtab.apiserver import MemoryCluster
 from trimtab.app import Apps
 from trimtab.app.planfiles import PreconditionMoved, StoredPlan, read, stored_plan, written
 from trimtab.engine import Keyring
@@ -84,32 +85,63 @@ def _said(metadata: Json) -> Json:
     return {name: text for name, text in told.items() if name != "trimtab.dev/owner"}
 
 
+class Noting:
+    """A cluster that notes the writes to what an app declares, in their order."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self.written: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._cluster, name)
+        return self._noted(name, found) if name in {"create", "update", "patch", "apply", "delete"} else found
+
+    def _noted(self, verb: str, act: Any) -> Any:
+        async def acting(resource: Any, what: Any, *arguments: Any, **options: Any) -> Any:
+            if resource.kind == "ConfigMap" and not getattr(options.get("write"), "dry_run", False):
+                self.written.append((verb, what if isinstance(what, str) else what["metadata"]["name"]))
+            return await act(resource, what, *arguments, **options)
+
+        return acting
+
+
+Version: TypeAlias = dict[str, tuple[str, str, str]]
 NAMES = st.sampled_from(["a", "b", "c", "d"])
-OBJECT = st.tuples(st.sampled_from(["1", "2"]), st.sampled_from(["0", "1"]))
+WAVES, HOOKS = st.sampled_from(["0", "1"]), st.sampled_from(["", "", "PreSync", "PostSync"])
+OBJECT = st.tuples(st.sampled_from(["1", "2"]), WAVES, HOOKS)
 VERSION = st.dictionaries(NAMES, OBJECT, max_size=4)
+#: a prune, a hook that begins to be one, and waves in the order that names are not
+PRUNE_HOOK_WAVES: tuple[Version, Version] = (
+    {"a": ("1", "0", ""), "b": ("1", "0", ""), "c": ("1", "0", "PreSync")},
+    {"b": ("2", "1", ""), "c": ("2", "0", ""), "d": ("1", "0", "PostSync")},
+)
 
 
-def manifests(version: dict[str, tuple[str, str]]) -> list[Json]:
-    return [config_map(name, value, sync_wave=wave) for name, (value, wave) in version.items()]
+def manifests(version: Version) -> list[Json]:
+    return [
+        config_map(name, value, sync_wave=wave, **({"hook": hook} if hook else {}))
+        for name, (value, wave, hook) in version.items()
+    ]
 
 
 @settings(max_examples=8, deadline=None)
 @given(before=VERSION, after=VERSION, drift=st.dictionaries(NAMES, st.just("drifted"), max_size=2))
-def test_a_plan_that_is_applied_is_a_sync(
-    before: dict[str, tuple[str, str]], after: dict[str, tuple[str, str]], drift: dict[str, str]
-) -> None:
-    async def ending(*, by_file: bool) -> dict[str, Any]:
+@example(before=PRUNE_HOOK_WAVES[0], after=PRUNE_HOOK_WAVES[1], drift={"b": "drifted"})
+def test_a_plan_that_is_applied_is_a_sync(before: Version, after: Version, drift: dict[str, str]) -> None:
+    async def ending(*, by_file: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         world = World()
+        noting = Noting(world.cluster)
+        world.cluster = cast(MemoryCluster, noting)
         await world.sync("shop", *manifests(before), config_map("always"))
         for name, value in drift.items():
-            if name in before:
+            if name in before and not before[name][2]:
                 await patch(world, name, value)
         world.sources.declare("shop", *manifests(after), config_map("always"))
         if by_file:
             await apply(await world.apps(), await planned(world))
         else:
             await world.sync("shop", prune=True)
-        return await contents(world)
+        return await contents(world), noting.written
 
     assert asyncio.run(ending(by_file=True)) == asyncio.run(ending(by_file=False))
 

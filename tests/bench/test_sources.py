@@ -30,18 +30,21 @@ def test_a_base_is_shared_by_ten_kustomizations() -> None:
 
 
 @pytest.mark.real
+@pytest.mark.usefixtures("helm", "kustomize", "own_builds")
 def test_both_sides_render_and_the_page_is_written(parts: Parts, tmp_path: Path) -> None:
     place = sources.Place(tmp_path, 6, parts)
     place.make()
-    ours, by_hand = place.ours(), place.by_hand()
+    ours, by_hand = place.ours([*place.tools, *place.own_builds]), place.by_hand()
     assert ours.later.concerned == ("kustomize-0004",)
-    rows = sources.rows_of([by_hand], [ours], judged=False)
+    sides = sources.Sides(by_hand=(by_hand,), ours=(ours,), apart=(ours,))
+    rows = sources.rows_of(sides, judged=False)
     listings = asyncio.run(polling.listings_per_interval(tmp_path, tmp_path / "mirror", place.commits))
     assert listings == 1.0
     figures = sources.figures_of([ours], 6, listings)
     table = sources.figures_table(figures, judged=True)
     text = sources.text_of(rows, table, sources.SIZES["tiny"], 0.0, parts)
     assert re.search(r"first render of all: seconds \| [0-9.]+ \| [0-9.]+", text)
+    assert re.search(r"the same, each in a process of its own: seconds \| [0-9.]+ \| [0-9.]+", text)
     assert "no-op pass: ms per app" in text
     assert "| 100 consumers of one repository: ls-remotes per interval | 1.00 to 1.00 | ≤ 1 | yes |" in text
     assert 0 < ours.programs < ours.first.cpu_seconds

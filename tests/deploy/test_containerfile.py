@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from testbed.builds import FLAGS, PROGRAMS, RENDERERS, Builder, linker_flags
 from trimtab import __version__
 from trimtab.app.install.manifests import USER, Install, deployment
 from trimtab.settings import Settings
@@ -25,9 +27,11 @@ def steps() -> list[tuple[str, str]]:
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
 
 
-def build_stage() -> list[tuple[str, str]]:
-    _, first, second = (number for number, (word, _) in enumerate(steps()) if word in {"ARG", "FROM"})
-    return steps()[first:second]
+def stage(name: str) -> list[tuple[str, str]]:
+    """The steps of the stage that is called so."""
+    begins = [number for number, (word, _) in enumerate(steps()) if word == "FROM"]
+    (first,) = (number for number in begins if steps()[number][1].endswith(f" AS {name}"))
+    return steps()[first : next(number for number in begins if number > first)]
 
 
 def follow(word: str, rest: str, folder: Path) -> None:
@@ -52,7 +56,7 @@ def test_the_first_stage_installs_the_command_from_a_wheel_and_nothing_that_only
     tmp_path: Path,
 ) -> None:
     fetches = "scripts/fetch_programs.py"  # 37 MB from the network; tests/scripts tells of it
-    for word, rest in build_stage():
+    for word, rest in stage("build"):
         if not (word == "RUN" and fetches in rest):
             follow(word, rest, tmp_path)
     environment = {"PATH": os.defpath, "HOME": str(tmp_path)}
@@ -75,10 +79,26 @@ def test_the_first_stage_installs_the_command_from_a_wheel_and_nothing_that_only
     assert asked.stderr == "usage: fetch_programs.py FOLDER\n"  # it has all that it imports
 
 
+def test_our_own_builds_of_the_tools_are_made_as_everywhere(tmp_path: Path) -> None:
+    builder = Builder(cache=tmp_path)
+    built = [shlex.split(rest) for word, rest in stage("renderers") if word == "RUN"]
+    assert len(built) == 2
+    for words in built:
+        name = Path(words[-2]).name
+        flags = linker_flags(PROGRAMS[name], builder.version(name))
+        expected = ["go", "build", *FLAGS, "-ldflags", flags, "-o", f"/programs/{name}", "."]
+        assert words == ["cd", PROGRAMS[name].pin, "&&", *expected]
+        go = re.search(r"^go (\S+)$", (RENDERERS / PROGRAMS[name].pin / "go.mod").read_text(), re.MULTILINE)
+        assert go
+        assert f"golang:{go[1]}-" in stage("renderers")[0][1]
+    assert ("COPY", "--from=renderers /programs/ /usr/local/bin/") in steps()
+
+
 def test_both_stages_stand_on_the_same_base_pinned_by_its_tag() -> None:
     (base,) = (rest for word, rest in steps() if word == "ARG")
     assert re.fullmatch(r"BASE=\S+/python:3\.\d+\.\d+-slim-\w+", base)
-    assert [rest.split()[0] for word, rest in steps() if word == "FROM"] == ["${BASE}", "${BASE}"]
+    stages = [rest.split()[0] for word, rest in steps() if word == "FROM"]
+    assert [each for each in stages if "golang:" not in each] == ["${BASE}", "${BASE}"]
 
 
 def test_whatever_is_copied_is_there() -> None:

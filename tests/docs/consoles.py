@@ -1,8 +1,9 @@
 """Pages as shell sessions: what they have people type, and what they say will be answered. Pure.
 
 In a `console` block a line that begins with `$ ` is typed, and what follows is the answer; a command without
-one need only succeed, and `# exits with 2` at its end says how it fails. `…` stands for anything in a line,
-a line of it alone for any lines. Digests, ports, times and blanks are not compared. A block after
+one need only succeed, and `# exits with 2` at its end says how it fails. `# in a moment; exits with 1` is for
+an answer that becomes true: the command is typed again until its last line is said. `…` stands for anything
+in a line, a line of it alone for any lines. Digests, ports, times and blanks are not compared. A block after
 `<!-- file: PATH -->` is a file that is there from then on. `<!-- no-run -->` only shows.
 """
 
@@ -12,7 +13,7 @@ import re
 from typing import Final, NamedTuple
 
 _FILE = re.compile(r"<!-- file: (\S+) -->")
-_EXITS = re.compile(r"#\s*exits with (\d+)\s*$")
+_EXITS = re.compile(r"#\s*(in a moment; )?exits with (\d+)\s*$")
 _NO_RUN: Final = "<!-- no-run -->"
 #: what differs from run to run
 _MASKS: Final = tuple(
@@ -43,6 +44,8 @@ class Typed(NamedTuple):
     code: int
     answer: tuple[str, ...]
     line: int
+    #: whether it may have to be typed again until it answers so
+    is_soon: bool = False
 
 
 def session(page: str) -> list[Given | Typed]:
@@ -72,7 +75,7 @@ def _typed(body: list[str], start: int) -> list[Typed]:
         if line.startswith("$ "):
             exits = _EXITS.search(line)
             command = _EXITS.sub("", line[2:]).rstrip()
-            found.append(Typed(command, int(exits[1]) if exits else 0, (), number))
+            found.append(Typed(command, int(exits[2]) if exits else 0, (), number, bool(exits and exits[1])))
         elif found:
             found[-1] = found[-1]._replace(answer=(*found[-1].answer, line))
     return found

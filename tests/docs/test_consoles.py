@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ a: 1
 $ trimtab plan a   # exits with 2
 nothing
 $ true
+$ trimtab why a   # in a moment; exits with 1
+all
 ```
 <!-- no-run -->
 ```console
@@ -81,7 +84,7 @@ def ran(
             kept.write_text(step.text)
             script.append(f"mkdir -p \"$(dirname '{step.path}')\"; cp '{kept}' '{step.path}'")
         else:
-            script += [step.command, r"printf '\0%s\0' $?"]
+            script += [_repeated(step) if step.is_soon else step.command, r"printf '\0%s\0' $?"]
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=folder,
@@ -95,6 +98,13 @@ def ran(
     said = done.stdout.split("\0")
     typed = [step for step in steps if isinstance(step, Typed)]
     return [(step, int(code), text) for step, text, code in zip(typed, said[::2], said[1::2], strict=False)]
+
+
+def _repeated(step: Typed) -> str:
+    """A command that is typed until the last line of its answer is said, or too often; it ends as that."""
+    last = shlex.quote(step.answer[-1].strip())
+    tries = f'said=$({step.command}); code=$?; [[ "$said" == *{last}* ]] && break'
+    return f"for _ in {{1..60}}; do {tries}; done; printf '%s\\n' \"$said\"; (exit $code)"
 
 
 @pytest.mark.timeout(300)
@@ -120,6 +130,7 @@ def test_a_page_is_read_as_files_and_commands() -> None:
         Given("a.yaml", "a: 1\n"),
         Typed("trimtab plan a", 2, ("nothing",), 7),
         Typed("true", 0, (), 9),
+        Typed("trimtab why a", 1, ("all",), 10, is_soon=True),
     ]
 
 

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import termios
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -48,6 +49,10 @@ class Call(Struct, frozen=True, kw_only=True):
     until: str = ""
     #: the file that says which process it is, for whoever wants to kill it
     pid: str = ""
+    #: kill -9 takes it, and all that it started, before the n-th thing that it asks of the machine
+    dies_before: int = 0
+    #: the file that counts what it asked of the machine
+    asked: str = ""
 
 
 class Heard(Struct, frozen=True, kw_only=True):
@@ -175,7 +180,9 @@ def _settle(call: Call, out: int, err: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(target, 1)
     os.dup2(out if call.columns is not None else err, 2)
-    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w"), encoding=call.encoding, errors="strict")
+    hear = _mortal(call) if call.asked else None
+    said = io.FileIO(1, "w") if hear is None else Telling(hear)
+    sys.stdout = io.TextIOWrapper(said, encoding=call.encoding, errors="strict")
     sys.stderr = io.TextIOWrapper(io.FileIO(2, "w"), encoding=call.encoding, errors="backslashreplace")
     sys.argv = ["trimtab", *call.arguments]
     os.environ.clear()  # noqa: TID251 - the process that is called begins here
@@ -183,6 +190,42 @@ def _settle(call: Call, out: int, err: int) -> None:
     os.chdir(call.folder)
     if call.disk:
         mount(Path(call.environment["HOME"]), call.disk)
+    if hear is not None:
+        sys.addaudithook(hear)
+
+
+#: what Python tells of before it does it: files, processes, signals and connections; and what is said
+_ASKING = frozenset({"say", "open", "socket.connect", "subprocess.Popen", "os.posix_spawn", "os.kill"})
+_ASKING_BY = ("os.mkdir", "os.re", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate", "fcntl.")
+
+
+class Telling(io.FileIO):
+    """Standard output, of which somebody hears."""
+
+    def __init__(self, hear: Callable[[str, tuple[Any, ...]], None]) -> None:
+        super().__init__(1, "w")
+        self._hear = hear
+
+    def write(self, text: Any) -> int:
+        """Say something."""
+        self._hear("say", ())
+        return super().write(text)
+
+
+def _mortal(call: Call) -> Callable[[str, tuple[Any, ...]], None]:
+    """A hook that counts, and kills when it is time."""
+    counter = os.open(call.asked, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    asked = 0
+
+    def hear(event: str, _values: tuple[Any, ...]) -> None:
+        nonlocal asked
+        if event in _ASKING or event.startswith(_ASKING_BY):
+            asked += 1
+            os.pwrite(counter, str(asked).encode(), 0)
+            if asked == call.dies_before:
+                signal.raise_signal(signal.SIGKILL)
+
+    return hear
 
 
 # --- disks ----------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
 import pytest
 
 from testbed.embedded import Embedded
 from testbed.terminals import Terminal
+from tests.features.calling import Call, Caller, Heard
 
 LIMIT = 120.0
 
@@ -25,24 +25,11 @@ class Server(Protocol):
     kubeconfig: Path
 
 
-class Told:
-    """How a command ended, and what it said."""
-
-    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
-        self.code = done.returncode
-        self.out = done.stdout
-        self.err = done.stderr
-
-    @property
-    def json(self) -> Any:
-        """What it printed for programs."""
-        return msgspec.json.decode(self.out)
-
-
 class Person:
     """Somebody at a terminal: runs `trimtab` and `kubectl` against one cluster, with a home of their own."""
 
-    def __init__(self, server: Server, home: Path, path: str) -> None:
+    def __init__(self, caller: Caller, server: Server, home: Path, path: str) -> None:
+        self._caller = caller
         self._home = home
         #: made for this person alone, so that nobody meets anybody else's objects
         self.namespace = f"shop-{secrets.token_hex(4)}"
@@ -54,9 +41,10 @@ class Person:
             "TRIMTAB_APPS__NAMESPACE": f"{self.namespace}-records",
         }
 
-    def trimtab(self, *arguments: str, **environment: str) -> Told:
-        """Run the command."""
-        return self._run([sys.executable, "-m", "trimtab", *arguments], environment)
+    def trimtab(self, *arguments: str, **environment: str) -> Heard:
+        """Run the command to its end."""
+        surroundings = {**self._environment, **environment}
+        return self._caller.call(Call(arguments=arguments, environment=surroundings, folder=str(self._home)))
 
     @contextmanager
     def begun(self, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
@@ -82,14 +70,9 @@ class Person:
 
     def kubectl(self, *arguments: str) -> str:
         """What kubectl prints, in this person's namespace."""
-        told = self._run(["kubectl", "--namespace", self.namespace, *arguments], {})
-        assert told.code == 0, told.err
-        return told.out
-
-    def _run(self, command: list[str], environment: dict[str, str]) -> Told:
         done = subprocess.run(
-            command,
-            env={**self._environment, **environment},
+            ["kubectl", "--namespace", self.namespace, *arguments],
+            env=self._environment,
             cwd=self._home,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -97,7 +80,16 @@ class Person:
             check=False,
             timeout=LIMIT,
         )
-        return Told(done)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def caller() -> Iterator[Caller]:
+    """Whoever calls the command."""
+    found = Caller()
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session")
@@ -108,10 +100,10 @@ def embedded_with_controllers() -> Iterator[Embedded]:
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
 def person(
-    request: pytest.FixtureRequest, tmp_path: Path, kubectl: Path, helm: Path, kustomize: Path
+    request: pytest.FixtureRequest, caller: Caller, tmp_path: Path, kubectl: Path, helm: Path, kustomize: Path
 ) -> Person:
     """Somebody with a cluster."""
     fixture = {"embedded": "embedded_with_controllers", "real": "control_plane"}[request.param]
     server: Server = request.getfixturevalue(fixture)
     folders = dict.fromkeys(str(each.parent) for each in (kubectl, helm, kustomize))
-    return Person(server, tmp_path, ":".join([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))
+    return Person(caller, server, tmp_path, ":".join([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))

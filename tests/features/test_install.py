@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from testbed.controlplane import ControlPlane
+from tests.features.calling import Caller
 from tests.features.conftest import Person
 from tests.features.test_sync import SETTINGS, shop
 from trimtab.app.install.manifests import NAME
@@ -129,8 +130,10 @@ class Installed:
 
 
 @pytest.fixture
-def installed(control_plane: ControlPlane, tmp_path: Path, kubectl: Path) -> Iterator[Installed]:
-    person = Person(control_plane, tmp_path, f"{kubectl.parent}:{os.defpath}")
+def installed(
+    caller: Caller, control_plane: ControlPlane, tmp_path: Path, kubectl: Path
+) -> Iterator[Installed]:
+    person = Person(caller, control_plane, tmp_path, f"{kubectl.parent}:{os.defpath}")
     control_plane.add_namespace(person.namespace)
     found = Installed(control_plane, person, tmp_path)
     try:

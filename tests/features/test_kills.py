@@ -7,7 +7,6 @@ called again, and all is as if nobody had died. A verb that only looks dies half
 
 from __future__ import annotations
 
-import os
 import secrets
 import signal
 from collections.abc import Iterator
@@ -19,19 +18,16 @@ from msgspec import Struct
 
 from testbed.controlplane import ControlPlane
 from testbed.toll import Toll, is_any, is_write
-from tests.features.calling import Call, Caller, Heard
-from tests.features.test_sync import MIGRATION, SETTINGS, shop
+from tests.committing import git
+from tests.features.calling import Caller, Heard
+from tests.features.scenes import Scene, named
+from tests.features.test_sync import MIGRATION, shop
 from tests.features.worlds import Worlds
 from trimtab.interfaces.cli.verbs import VERBS
 
 GATE = MIGRATION.replace("spec:\n  template", "spec:\n  suspend: true\n  template", 1)
 #: how many of a verb's writes are tried as its last
 A_FEW, ALL = 2, 1000
-
-
-def named(name: str, colour: str = "blue") -> str:
-    """A ConfigMap."""
-    return SETTINGS.replace("settings", name).replace("blue", colour)
 
 
 class Story(Struct, frozen=True, kw_only=True):
@@ -78,52 +74,16 @@ LOOKING = {
     "wait": (("wait", "web", "--for", "degraded"), 20),
     "why": (("why", "web"), 20),
 }
-#: verbs that ask no cluster, and `run` and `demo`, which have stories of their own
-ELSEWHERE = {"cluster", "completion", "demo", "health", "render", "run", "settings", "version"}
-
-
-class Scene:
-    """A folder, a home, and people who call the command over a toll."""
-
-    def __init__(self, caller: Caller, folder: Path, *, records: str = "records") -> None:
-        self._caller = caller
-        self.records = records
-        self.folder = folder
-        self.home = folder / "home"
-        self.home.mkdir()
-        self.pid = folder / "pid"
-        self.shop = shop(folder / "shop", one=named("one"), two=named("two"), migration=MIGRATION)
-        self.plan = folder / "web.plan"
-
-    def call(self, toll: Toll, words: tuple[str, ...], **around: Any) -> Heard:
-        """Call the command in these surroundings, to its end."""
-        environment = {
-            "HOME": str(self.home),
-            "KUBECONFIG": str(toll.kubeconfig),
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "USER": "ann",
-            "TRIMTAB_APPS__NAMESPACE": self.records,
-            "TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file",
-        }
-        spelt = tuple(word.format(shop=self.shop, plan=self.plan) for word in words)
-        folder, pid = str(self.folder), str(self.pid)
-        return self._caller.call(
-            Call(arguments=spelt, environment=environment, folder=folder, pid=pid, **around)
-        )
-
-    def done(self, toll: Toll, *words: str) -> None:
-        """Call the command, which has to succeed."""
-        told = self.call(toll, words)
-        assert told.code == 0, told.err
-
-    def bury(self, toll: Toll) -> None:
-        """Nobody else dies; and the leases of the dead run out by themselves: here nobody waits for that."""
-        toll.strike(is_any, 0, self.kill)
-        toll.read(f"/apis/coordination.k8s.io/v1/namespaces/{self.records}/leases", method="DELETE")
-
-    def kill(self) -> None:
-        """Kill whoever was called last, and all that it started."""
-        os.killpg(int(self.pid.read_text()), signal.SIGKILL)
+#: verbs that ask no cluster, and what they say; {repository} was never fetched before
+ALONE = {
+    "completion": (("completion", "fish"), "trimtab"),
+    "health": (("health", "-f", "{shop}/one.yaml"), "ConfigMap"),
+    "render": (("render", "{repository}", "--app", "web"), "kind: ConfigMap"),
+    "settings": (("settings",), "apps.namespace"),
+    "version": (("version",), "trimtab"),
+}
+#: the cluster in memory is killed below; `run` and `demo` have stories of their own
+ELSEWHERE = {"cluster", "demo", "run"}
 
 
 def standing(toll: Toll, scene: Scene) -> dict[str, Any]:
@@ -149,10 +109,8 @@ def assert_refused(told: Heard, refusal: str, at: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    caller = Caller()
-    yield Scene(caller, tmp_path_factory.mktemp("kills"))
-    caller.close()
+def scene(caller: Caller, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return Scene(caller, tmp_path_factory.mktemp("kills"))
 
 
 @pytest.fixture(scope="module")
@@ -243,17 +201,70 @@ def test_whoever_is_killed_while_looking_leaves_nothing(scene: Scene, worlds: Wo
             assert traces(toll, scene) == before, words
 
 
+def counted(scene: Scene, home: Path, words: tuple[str, ...], dies_before: int = 0) -> tuple[Heard, int]:
+    """What a verb says that asks no cluster, and how often it asked the machine for something."""
+    counter = scene.folder / "asked"
+    heard = scene.call_with(
+        Path("/nowhere"),
+        words,
+        environment={"HOME": str(home)},
+        dies_before=dies_before,
+        asked=str(counter),
+    )
+    return heard, int(counter.read_text() or "0")
+
+
+@pytest.mark.parametrize(("words", "says"), ALONE.values(), ids=ALONE)
+def test_whoever_is_killed_without_a_cluster_is_succeeded(
+    scene: Scene, tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    repository = shop(tmp_path / "repository", one=named("one"))
+    for each in (("init",), ("add", "."), ("commit", "--message", "A shop")):
+        git(repository, *each)
+    spelt = tuple(word.replace("{repository}", f"file://{repository}") for word in words)
+    whole, asked = counted(scene, home_in(tmp_path, "whole"), spelt)
+    assert (whole.code, says in whole.out) == (0, True), whole
+    for number in spread(asked, A_FEW):
+        home = home_in(tmp_path, f"home-{number}")
+        died, _ = counted(scene, home, spelt, dies_before=number)
+        assert (died.code, died.out in {"", whole.out}) == (-signal.SIGKILL, True), died
+        assert counted(scene, home, spelt)[0] == whole
+
+
+def home_in(folder: Path, name: str) -> Path:
+    """A fresh home."""
+    home = folder / name
+    home.mkdir()
+    return home
+
+
+def test_whoever_is_killed_while_stopping_a_cluster_is_succeeded(scene: Scene, tmp_path: Path) -> None:
+    up, down, status = (("cluster", word) for word in ("up", "down", "status"))
+    assert counted(scene, tmp_path, up)[0].code == 0
+    whole, asked = counted(scene, tmp_path, down)
+    assert whole.code == 0, whole.err
+
+    assert counted(scene, tmp_path, up)[0].code == 0
+    assert counted(scene, tmp_path, down, dies_before=1)[0].code == -signal.SIGKILL
+    assert counted(scene, tmp_path, status)[0].code == 0, "it has not begun"
+    assert counted(scene, tmp_path, down, dies_before=asked)[0].code == -signal.SIGKILL
+    assert_refused(counted(scene, tmp_path, status)[0], "cluster: none is running", "it is down")
+    assert counted(scene, tmp_path, up)[0].code == 0
+    assert counted(scene, tmp_path, down)[0] == whole
+
+
 def test_every_verb_is_killed_somewhere() -> None:
-    killed = {story.words[0] for story in WRITING.values()} | {words[0] for words, _ in LOOKING.values()}
+    writing = {story.words[0] for story in WRITING.values()}
+    killed = writing | {words[0] for words, _ in (*LOOKING.values(), *ALONE.values())}
     assert set(VERBS) - killed == ELSEWHERE
 
 
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_whoever_is_killed_on_a_real_cluster_is_succeeded(
-    control_plane: ControlPlane, tmp_path: Path
+    caller: Caller, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    caller, space = Caller(), f"kill-{secrets.token_hex(4)}"
+    space = f"kill-{secrets.token_hex(4)}"
     scene = Scene(caller, tmp_path, records=f"{space}-records")
 
     def died_and_again(toll: Toll, number: int, *words: str, refusal: str = "") -> None:
@@ -297,4 +308,3 @@ def test_whoever_is_killed_on_a_real_cluster_is_succeeded(
         died_and_again(toll, 4, *install)
     for each in ("", "-records", "-run"):
         control_plane.call("DELETE", f"/api/v1/namespaces/{space}{each}")
-    caller.close()

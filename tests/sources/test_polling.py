@@ -381,7 +381,7 @@ async def test_what_was_in_force_before_a_restart_stays_though_the_host_is_gone(
     opened: Opening, upstream: Upstream
 ) -> None:
     clock, audience = ManualClock(), Audience()
-    upstream.commit({"a": "0"})
+    upstream.commit({"a": "0", ".gitmodules": ""})
     async with git_host(upstream.path.parent) as host:
         wish = wanted(f"{host.url}/app.git")
         async with opened() as repositories:
@@ -391,6 +391,7 @@ async def test_what_was_in_force_before_a_restart_stays_though_the_host_is_gone(
             before = repositories.recall(wish, revision.commit)
             assert before == structs.replace(revision, ref="")
             assert repositories.recall(wish, "1" * 40) is None
+            assert repositories.recall(structs.replace(wish, submodules=True), revision.commit) is None
             repositories.follow("web", wish, tell=audience.tell, in_force=before)
             standing = await audience.until_wrong()
             assert standing.revision == before

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +15,10 @@ from msgspec import structs
 from trimtab.errors import TrimtabError
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import FolderOrigin, Renderer, Request
+from trimtab.sources.rendering.batches import WORD, Order, heard, told
 from trimtab.sources.rendering.specs import Helm, SourceSpec
+
+from .corpora import case
 
 MIB = 1 << 20
 #: processor time says the same on a busy machine
@@ -94,3 +99,70 @@ async def test_the_others_get_their_answers_and_each_of_these_the_error_it_gets_
     bad = {name for name, text in alone.items() if not text.startswith('{"apiVersion"')}
     assert bad == {"broken", "endless", "loud", "greedy", "crash", "torn"}
     assert ["processor time" in alone["endless"], "output" in alone["loud"]] == [True, True]
+
+
+STATES = (
+    "templates/cm.yaml",
+    CONFIG_MAP % "'{{ .Release.Namespace }} {{ .Values.v }} {{ .Capabilities | toJson | sha256sum }}'",
+)
+#: each would disturb another of these, if it left anything behind
+RUNS = {
+    "trimtab-helm": (
+        ("template", "web", "chart", "--namespace=other", "--set=v=1", "--kube-version=1.20.3"),
+        ("template", "web", "chart"),
+        ("template", "web", "chart", "--api-versions=example.org/v1", "--api-versions=example.org/v2"),
+        ("env",),
+        ("template", "web", "chart", "--debug", "--color=always", "--repository-config=elsewhere"),
+        ("template", "web", "no-chart"),
+        ("no-such-command",),
+        ("template", "web", "chart", "--api-versions=example.org/v3", "--values=own.yaml"),
+        ("template", "--help"),
+    ),
+    "trimtab-kustomize": (
+        ("build", "usual"),
+        ("build", "special"),
+        ("openapi", "info"),
+        ("build", "outside"),
+        ("build", "outside", "--load-restrictor=LoadRestrictionsNone"),
+        ("build", "usual", "--reorder=legacy", "--enable-managedby-label"),
+        ("build", "nowhere"),
+        ("build", "usual", "--output=made.yaml"),
+        ("version",),
+    ),
+}
+
+
+def a_place(folder: Path) -> Path:
+    """What the runs above are about."""
+    files = dict((STATES, ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")))
+    texts = {f"chart/{path}": text for path, text in files.items()} | {"own.yaml": "v: own\n"}
+    one = case("kustomize-openapi")
+    texts |= {f"special/{path.removeprefix('app/')}": text for path, text in one.files.items()}
+    texts |= {path.replace("special", "usual"): text for path, text in texts.items() if "special" in path}
+    texts["usual/kustomization.yaml"] = "resources: [fleet.yaml]\npatches: [{path: patch.yaml}]\n"
+    texts["outside/kustomization.yaml"] = "resources: [../special/fleet.yaml]\n"
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_leaves_nothing_to_the_next(name: str, own_builds: str, tmp_path: Path) -> None:
+    folder, runs = a_place(tmp_path / "place"), RUNS[name]
+    program = shutil.which(name, path=own_builds)
+    assert program
+    environment = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+
+    def ran(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [program, *words], cwd=folder, env=environment, input=stdin, capture_output=True, check=False
+        )
+
+    alone = [ran(*words) for words in runs]
+    expected = [done.stdout if done.returncode == 0 else None for done in alone]
+    assert len({done.returncode for done in alone}) > 1
+    places = [*range(len(runs)), *reversed(range(len(runs)))]
+    orders = [Order(folder=str(folder), arguments=runs[place], environment={}) for place in places]
+    done = ran(WORD, stdin=told(orders))
+    assert [*heard(done.stdout, len(orders)).printed] == [expected[place] for place in places]

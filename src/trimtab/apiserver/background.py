@@ -28,6 +28,7 @@ from trimtab.resources.yaml import dump, load
 STATE, LOG, KUBECONFIG, LOCK = "state.json", "log.txt", "kubeconfig", "lock"
 START_LIMIT = 30.0  # seconds; it takes less than one on an idle machine
 STOP_LIMIT = 10.0
+_A_LOG = 1 << 14
 CONTEXT = "trimtab"
 
 
@@ -175,6 +176,7 @@ def _alone(folder: Path) -> Iterator[int]:
 def _started(
     folder: Path, config: Path, options: list[str], kept: list[int], environment: Mapping[str, str]
 ) -> State:
+    _prove_room(folder)
     told, tell = os.pipe()
     with os.fdopen(told, "rb") as answer:
         pid = _spawned(folder, config, [*options, f"--ready={tell}"], [*kept, tell], environment)
@@ -187,6 +189,16 @@ def _started(
         os.waitpid(pid, 0)
         raise Unavailable("cluster", _last_words(folder), f"The whole log is in {folder / LOG}")
     return state
+
+
+def _prove_room(folder: Path) -> None:
+    """Write as much as a log that says why nothing started: on a full disk the process could not say so."""
+    log = folder / LOG
+    try:
+        log.write_bytes(b" " * _A_LOG)
+    except OSError as exc:
+        exc.filename = str(log)
+        raise
 
 
 def _spawned(

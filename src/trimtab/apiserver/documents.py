@@ -227,10 +227,27 @@ def group_version_document(catalog: Catalog, api_version: str) -> bytes | None:
     return msgspec.json.encode(document(many)) if many else None
 
 
+def paths(catalog: Catalog) -> Iterator[str]:
+    """Where the server says something of itself."""
+    yield from ("/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
+    for group, versions in groups(catalog).items():
+        root = f"/apis/{group}" if group else "/api"
+        yield from (f"{root}/{version}" for version in versions)
+        if group:
+            yield root
+
+
+def answers_any_method(path: str) -> bool:
+    """Whether a document is told however it is asked for: so are the list of paths, and the groups."""
+    return path in ("/", "/apis") or (path.startswith("/apis/") and path.count("/") == 2)
+
+
 def found_document(catalog: Catalog, path: str) -> Mapping[str, Any] | None:
     """The discovery document at a path, if one is there."""
     parts = [part for part in path.split("/") if part]
     match parts:
+        case []:
+            return {"paths": sorted(paths(catalog))}
         case ["api"]:
             return core_versions()
         case ["apis"]:

@@ -22,7 +22,7 @@ from trimtab.apiserver.decoding import JSON, media_type
 from trimtab.apiserver.negotiation import Form, form_of
 from trimtab.apiserver.openapi import swagger, swagger_outline
 from trimtab.apiserver.reading import Listed
-from trimtab.apiserver.refusing import forbidden
+from trimtab.apiserver.refusing import forbidden, method_not_allowed
 from trimtab.apiserver.requests import Address
 from trimtab.apiserver.routes import NO_PAGE, NoSuchGroup, Route, route
 from trimtab.apiserver.versions import shown
@@ -62,13 +62,17 @@ class Handler:
         if path in HEALTH or path.rpartition("/")[0] in HEALTH:
             return web.Response(text="ok")
         self._check_token(request, path)
-        if path == "/version":
-            return _json(documents.version_facts())
         if path.startswith("/openapi/"):
             return self._openapi(path, request.headers.get("Accept", ""))
-        if request.method == "GET" and (found := self._discovery(path, request)) is not None:
-            return found
-        return await self._objects(request)
+        if (found := self._document(path, request)) is None:
+            return await self._objects(request)
+        if request.method != "GET" and not documents.answers_any_method(path):
+            raise method_not_allowed()
+        return found
+
+    def _document(self, path: str, request: web.BaseRequest) -> web.Response | None:
+        """What the server says of itself at a path, if anything."""
+        return _json(documents.version_facts()) if path == "/version" else self._discovery(path, request)
 
     def _check_token(self, request: web.BaseRequest, path: str) -> None:
         """Refuse whoever shows no token, or a wrong one; who we are is everybody's to know."""
@@ -124,7 +128,7 @@ class Handler:
         query = request.query
         watch = query.get("watch", "false").lower() not in ("false", "0", "")
         found = route(self._api.catalog, request.method, request.raw_path.partition("?")[0], watch=watch)
-        form = form_of(request.headers.get("Accept", ""))
+        form = form_of(request.headers.get("Accept", ""), streams=found.verb == "list")
         if found.verb == "watch":
             return await self._watch(request, found.address, form)
         body = await _body(request) if request.method in ("POST", "PUT", "PATCH", "DELETE") else b""

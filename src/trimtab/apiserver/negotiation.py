@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -13,10 +13,9 @@ from trimtab.kube.refusals import Refused
 JSON, YAML = "application/json", "application/yaml"
 OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 PARTIAL = "PartialObjectMetadata"
-_AVAILABLE = (
-    "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, "
-    "application/vnd.kubernetes.protobuf;stream=watch"
-)
+_AVAILABLE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+_STATUS = b'{"kind":"Status",'
 
 
 class Form(Struct, frozen=True):
@@ -38,36 +37,51 @@ def wanted(accept: str) -> Iterator[Wanted]:
     for part in accept.split(","):
         media, *parameters = (word.strip() for word in part.split(";"))
         named = (word.partition("=") for word in parameters)
-        yield Wanted(media.lower(), {name.strip(): value.strip() for name, _, value in named})
+        yield Wanted(media, {name.strip(): value.strip() for name, _, value in named})
 
 
-def form_of(accept: str) -> Form:
-    """The form to answer in; Tables are not made here, so clients that accept them get the objects."""
+def _preference(each: Wanted) -> float:
+    """How much a client likes a media type; what is no number counts for nothing said."""
+    try:
+        return float(each.parameters.get("q", 1))
+    except ValueError:
+        return 1.0
+
+
+def form_of(accept: str, *, streams: bool = False) -> Form:
+    """The form to answer in; Tables are not made here, so clients that accept them get the objects.
+
+    `streams` says that the address can be watched, which a refusal mentions.
+    """
     refused = False
-    for each in wanted(accept or JSON):
-        media = JSON if each.media in ("*/*", "application/*", JSON) else each.media
+    for each in sorted(wanted(accept or JSON), key=_preference, reverse=True):
+        media = JSON if each.media == "*/*" else each.media
         if media not in (JSON, YAML):
             continue
         shape = each.parameters.get("as", "")
-        if shape in (PARTIAL, f"{PARTIAL}List") and each.parameters.get("g") == "meta.k8s.io":
+        if shape in (PARTIAL, f"{PARTIAL}List") and _is_known(each.parameters):
             return Form(media, partial=True)
         if not shape or shape == "Table":
             if shape and _has_plain(accept):
                 continue
             return Form(media)
         refused = True
-    raise _not_acceptable(transformed=refused)
+    raise _not_acceptable(transformed=refused, streams=streams)
+
+
+def _is_known(parameters: Mapping[str, str]) -> bool:
+    return parameters.get("g") == "meta.k8s.io" and parameters.get("v") in ("v1", "v1beta1")
 
 
 def _has_plain(accept: str) -> bool:
     return any("as" not in each.parameters for each in wanted(accept))
 
 
-def _not_acceptable(*, transformed: bool) -> Refused:
+def _not_acceptable(*, transformed: bool, streams: bool) -> Refused:
     if transformed:
-        told = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-        return Refused(406, "NotAcceptable", f"only the following media types are accepted: {told}")
-    message = f"406: Not Acceptable\n\nAvailable representations: {_AVAILABLE}"
+        return Refused(406, "NotAcceptable", f"only the following media types are accepted: {_AVAILABLE}")
+    available = f"{_AVAILABLE}{_STREAMS}" if streams else _AVAILABLE
+    message = f"406: Not Acceptable\n\nAvailable representations: {available}"
     return Refused(406, "NotAcceptable", message, details={})
 
 
@@ -79,7 +93,9 @@ _head = msgspec.json.Decoder(_Head)
 
 
 def partial(body: bytes) -> bytes:
-    """An object's metadata alone."""
+    """An object's metadata alone; what a Status tells is told whole."""
+    if body.startswith(_STATUS):
+        return body
     start = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
     return start + bytes(_head.decode(body).metadata) + b"}"
 

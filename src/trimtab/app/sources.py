@@ -115,7 +115,7 @@ class Wishes:
 
     def __init__(self, settings: RepositoriesSettings) -> None:
         self._file = CredentialFile(settings)
-        self._lfs = settings.lfs
+        self._lfs, self._submodules = settings.lfs, settings.submodules
 
     def credentials(self) -> tuple[Belonging, ...]:
         """The credentials as their file holds them now."""
@@ -123,7 +123,13 @@ class Wishes:
 
     def of(self, url: str, target: str) -> Wanted:
         """The wish for a revision of a repository."""
-        return Wanted(url=url, target=target, credentials=self.credentials(), lfs=self._lfs)
+        return Wanted(
+            url=url,
+            target=target,
+            credentials=self.credentials(),
+            lfs=self._lfs,
+            submodules=self._submodules,
+        )
 
     def chart(self, source: AppSource, target: str) -> WantedChart:
         """The wish for a version of a chart."""

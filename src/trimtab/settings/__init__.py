@@ -145,6 +145,8 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     largest_chart: Size = 100 << 20
     #: fetch files that a repository keeps in Git LFS; those above 32 MiB stay where they are
     lfs: bool = True
+    #: fetch submodules with a revision; they have to lie on the same server
+    submodules: bool = False
     #: bytes of memory that git may use while it fetches
     memory: Size = 2 << 30
     #: keep a revision that nobody uses any more for this long

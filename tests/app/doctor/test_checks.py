@@ -55,7 +55,7 @@ LACKED = "may not create, delete deployments.apps in shop; get pods in the whole
         (checks.records_check("records", 0, (), recorded=False), State.OK, "nothing is recorded"),
         (checks.records_check("records", 3, (), recorded=True), State.OK, "3 apps are recorded"),
         (checks.records_check("records", 3, ("shop (bad)",), recorded=True), State.WRONG, "1 of 4 apps"),
-        (checks.program_check("helm", "/usr/bin/helm", (4, 2, 3)), State.OK, "helm 4.2.3 at /usr/bin/helm"),
+        (checks.program_check("helm", "/usr/bin/helm", (4, 2, 3)), State.OK, "4.2.3 at /usr/bin/helm"),
         (checks.absent_check("helm", NO_HELM, (4, 2, 3), needed=False), State.OK, "4.2.3"),
         (checks.absent_check("helm", NO_HELM, None, needed=False), State.WARNING, "helm: no"),
         (checks.absent_check("git", NO_GIT, None, needed=True), State.WRONG, "git: no"),

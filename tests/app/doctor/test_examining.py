@@ -150,7 +150,7 @@ async def test_a_program_that_was_fetched_is_told_with_its_place_and_others_are_
     (tmp_path / pin.sha256).mkdir(mode=0o700)
     (tmp_path / pin.sha256 / pin.program).symlink_to(kept.path)
     found = (await examined(None, fetching, path=""))["helm"]
-    assert found.what == f"helm {dotted(pin.version)} at {tmp_path / pin.sha256 / pin.program}"
+    assert found.what == f"version {dotted(pin.version)} at {tmp_path / pin.sha256 / pin.program}"
 
 
 async def test_folders_that_cannot_be_written_are_named_with_their_settings() -> None:
@@ -159,6 +159,14 @@ async def test_folders_that_cannot_be_written_are_named_with_their_settings() ->
     assert (found["folders"].state, found["disk"].state) == (State.WRONG, State.WRONG)
     assert "/proc/trimtab/renders cannot be written" in found["folders"].what
     assert found["folders"].remedy.endswith("rendering.cache, rendering.key")
+
+
+async def test_where_programs_are_kept_matters_only_while_some_are_to_be_fetched() -> None:
+    programs = ProgramsSettings(cache="/proc/trimtab")
+    fetching = await examined(None, replace(SETTINGS, programs=programs), path="")
+    assert "/proc/trimtab cannot be written" in fetching["folders"].what
+    still = replace(programs, fetch=False)
+    assert "/proc" not in (await examined(None, replace(SETTINGS, programs=still), path=""))["folders"].what
 
 
 async def test_credentials_that_everybody_may_read_are_wrong(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ async def test_a_webhook_is_believed_with_the_secret_that_is_agreed_at_that_mome
     heard = [event for event in told if isinstance(event, WebhookHeard)]
     assert [(event.provider, event.units) for event in heard] == [("generic", 3)] * 3
     refused = [event for event in told if isinstance(event, WebhookTurnedAway)]
-    assert len(refused) == 6
+    assert len(refused) == 7
     assert not any("new" in str(event).split() or "guessed" in str(event) for event in refused)
 
 

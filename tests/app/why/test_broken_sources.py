@@ -85,10 +85,10 @@ async def test_a_git_server_that_cannot_be_reached_is_named(tmp_path: Path) -> N
     assert "cannot be reached" in answer.chains[0].links[-1].evidence
 
 
-async def test_a_credential_that_is_refused_is_named(tmp_path: Path, git_http: HttpRepository) -> None:
+async def test_a_source_that_wants_a_credential_is_named(tmp_path: Path, git_http: HttpRepository) -> None:
     answer = await asked(tmp_path, AppSource(repo_url=git_http.url, target_revision="main"))
     assert causes(answer) == ["credentials-refused"]
-    assert answer.chains[0].remedy.startswith("Give a credential that may read it")
+    assert answer.chains[0].remedy.startswith("Put one into ~/.config/trimtab/credentials.toml")
 
 
 async def test_a_branch_that_is_not_there_is_named(tmp_path: Path, repository: Path) -> None:
@@ -165,5 +165,5 @@ async def test_an_app_that_nobody_knows_is_an_error_and_no_answer() -> None:
         await stage.why("nobody")
     with pytest.raises(Missing, match="serves no such kind"):
         await stage.why("thing/nobody")
-    with pytest.raises(Missing, match="not found"):
+    with pytest.raises(Missing, match="there is none in namespace default, nor in any other"):
         await stage.why("pod/nobody")

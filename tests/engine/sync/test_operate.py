@@ -494,3 +494,35 @@ async def test_a_server_that_is_busy_for_a_moment_keeps_no_hook_and_fails_no_ope
     assert (state.phase, state.message, busy.left) == (SUCCEEDED, f"synced to {REVISION}", 0)
     assert before is not None
     assert "finalizers" not in before["metadata"]
+
+
+class Silent:
+    """A cluster that makes Jobs and then fails to say so."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def apply(self, resource: Any, name: str, *args: Any, **options: Any) -> Any:
+        written = await self._cluster.apply(resource, name, *args, **options)
+        if resource.kind == "Job" and not options["write"].dry_run:
+            raise ServerFailed(f"apply {resource.kind} {name}", "it is busy", status=Status(code=503))
+        return written
+
+
+@pytest.mark.parametrize(("policy", "left"), [("", ["made"]), ("HookFailed", [])])
+async def test_a_hook_whose_making_was_not_answered_is_held_no_longer_than_its_operation(
+    world: World, policy: str, left: list[str]
+) -> None:
+    silent = cast(Cluster, Silent(world.cluster))
+    state = await world.sync([config_map("a"), job("made", hook="PreSync", policy=policy)], cluster=silent)
+    assert (state.phase, statuses(state)) == (FAILED, {"Job made": "SyncFailed"})
+    if not left:
+        await world.until(world.key("Job", "made", "batch"), is_gone)
+    assert await world.names("Job") == left
+    for name in left:
+        found = await world.get("Job", name)
+        assert found is not None
+        assert "finalizers" not in found["metadata"]

@@ -30,6 +30,7 @@ NO_COMMAND, NO_OPTION = "No such command", "No such option"
         ("status --namspace shop", f"{NO_OPTION} '--namspace'. Did you mean '--namespace'?"),
         ("status -A", f"{NO_OPTION} '-A'. Apps of all namespaces are shown; -n shows those of one."),
         ("tree", "Missing argument 'APP'. See: trimtab tree --help"),
+        ("completion", "Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish. See: "),
         ("status a b", "Got unexpected extra argument (b). See: trimtab status --help"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from trimtab.engine.events import OperationWaits, StepDone
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Live
@@ -148,3 +150,10 @@ def test_without_a_plan_waves_are_not_told_apart() -> None:
     picture.hear(done(SETTINGS))
     picture.hear(done(WEB))
     assert shown(picture) == [(Mark.ACTIVE, "Sync 2 of 2")]
+
+
+def test_what_the_server_warned_of_is_kept_for_the_end() -> None:
+    picture = Picture()
+    warned = "created; warning: policy/v1beta1 is deprecated; warning: unknown field"
+    picture.hear(msgspec.structs.replace(done(WEB), message=warned))
+    assert picture.warnings() == [f"{WEB}: policy/v1beta1 is deprecated", f"{WEB}: unknown field"]

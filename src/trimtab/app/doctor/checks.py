@@ -142,8 +142,8 @@ def records_check(namespace: str, count: int, unreadable: Sequence[str], *, reco
 
 def program_check(name: str, path: str, version: Version | None) -> Check:
     """A program that was found."""
-    told = f" {'.'.join(map(str, version))}" if version else ""
-    return ok(name, f"{name}{told} at {path}")
+    told = f"version {'.'.join(map(str, version))} at " if version else ""
+    return ok(name, f"{told}{path}")
 
 
 def absent_check(name: str, error: TrimtabError, pinned: Version | None, *, needed: bool) -> Check:

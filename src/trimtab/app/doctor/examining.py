@@ -49,6 +49,8 @@ USUAL: Final = (
     namespaced_v1("batch", "CronJob", "cronjobs"),
     namespaced_v1("networking.k8s.io", "Ingress", "ingresses"),
 )
+#: and whether everybody needs them
+_PROGRAMS: Final = (("git", True), ("helm", False), ("kustomize", False))
 _SYNCING: Final = ("get", "list", "watch", "create", "patch", "delete")
 _RECORDING: Final = ("get", "list", "create", "update", "delete")
 _LEASING: Final = ("get", "create", "update")
@@ -60,11 +62,14 @@ async def examine(
     """Every check as it is made; `namespace` is where apps are to be synced, empty for everywhere."""
     async for check in _cluster_checks(reach, settings, namespace, clock):
         yield check
-    async for check in _program_checks(settings, path):
+    fetches = False
+    for name, needed in _PROGRAMS:
+        check, is_fetched = await _program(name, settings, path, needed=needed)
+        fetches = fetches or is_fetched
         yield check
     yield await asyncio.to_thread(_credentials, settings)
     yield checks.walls_check(await walls(), settings.rendering.required_walls)
-    folders = await asyncio.to_thread(_folders, settings)
+    folders = await asyncio.to_thread(_folders, settings, fetches=fetches)
     yield checks.folders_check(folders)
     yield checks.disk_check(folders)
 
@@ -184,20 +189,17 @@ async def _told(store: RecordStore) -> list[UnitNews]:
 # -- this machine ----------------------------------------------------------------------------------------
 
 
-async def _program_checks(settings: Settings, path: str) -> AsyncIterator[Check]:
-    for name, needed in (("git", True), ("helm", False), ("kustomize", False)):
-        yield await _program(name, settings, path, needed=needed)
-
-
-async def _program(name: str, settings: Settings, path: str, *, needed: bool) -> Check:
+async def _program(name: str, settings: Settings, path: str, *, needed: bool) -> tuple[Check, bool]:
+    """How it stands with a program, and whether it is still to be fetched."""
     # A doctor fetches nothing: it only says that it would be.
     here_alone = replace(settings.programs, fetch=False)
     try:
         found = await find(name, path=path, settings=here_alone)
     except TrimtabError as error:
-        is_fetched = settings.programs.fetch and isinstance(error, Missing)
-        return checks.absent_check(name, error, _pinned(name) if is_fetched else None, needed=needed)
-    return checks.program_check(name, str(found.path), found.version)
+        may_fetch = settings.programs.fetch and isinstance(error, Missing)
+        pinned = _pinned(name) if may_fetch else None
+        return checks.absent_check(name, error, pinned, needed=needed), pinned is not None
+    return checks.program_check(name, str(found.path), found.version), False
 
 
 def _pinned(name: str) -> Version | None:
@@ -214,12 +216,13 @@ def _credentials(settings: Settings) -> Check:
     return checks.credentials_check(settings.repositories.credentials_file, len(known))
 
 
-def _folders(settings: Settings) -> tuple[Folder, ...]:
+def _folders(settings: Settings, *, fetches: bool) -> tuple[Folder, ...]:
+    """What is written to; where all programs are, as in our image, their folder need not be."""
     places = {
         "repositories.folder": settings.repositories.folder,
         "rendering.cache": settings.rendering.cache,
         "rendering.key": str(Path(settings.rendering.key).parent),
-        "programs.cache": settings.programs.cache,
+        **({"programs.cache": settings.programs.cache} if fetches else {}),
     }
     return tuple(_folder(setting, Path(place).expanduser()) for setting, place in places.items())
 

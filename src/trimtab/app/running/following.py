@@ -247,15 +247,21 @@ class FollowedManifests(SourceManifests):
 
     async def _chart(self, unit_id: str, wanted: WantedChart) -> ChartRevision:
         place = replace(wanted, credentials=())
+        before, last = self._given.get(unit_id, (place, None))
+        is_known = (
+            last is not None
+            and replace(before, target=place.target) == place
+            and place.target in {before.target, last.version}
+        )
         try:
             found = await super()._chart(unit_id, wanted)
         except TrimtabError as error:
-            last_place, last = self._given.get(unit_id, (None, None))
-            if last is None or last_place != place:
+            if last is None or not is_known:
                 raise
             self._stale[unit_id] = f"{error} Version {last.version} stays in force."
             return last
-        self._given[unit_id] = place, found
+        if not is_known or found != last:
+            self._given[unit_id] = place, found
         return found
 
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:

@@ -25,6 +25,7 @@ from trimtab.tasks import Clock
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: messages that are read at once; more wait for their turn
 _AT_ONCE: Final = 4
+_TOO_LARGE: Final = f"it has more than {LARGEST_BODY >> 20} MiB"
 #: seconds that a message may take to arrive
 _ARRIVES_WITHIN: Final = 30.0
 
@@ -100,6 +101,9 @@ def webhooks(
                 heard = await asyncio.to_thread(_heard, delivery, files)
         except TimeoutError:
             return web.json_response({"reason": "it took too long to arrive"}, status=408)
+        except web.HTTPRequestEntityTooLarge:
+            tell(WebhookTurnedAway(at=clock.now(), reason=f"the webhook: {_TOO_LARGE}."))
+            return web.json_response({"reason": _TOO_LARGE}, status=413)
         except TrimtabError as error:
             tell(WebhookTurnedAway(at=clock.now(), reason=str(error)))
             return web.json_response({"reason": error.reason}, status=error.http_status)

@@ -58,8 +58,9 @@ class Holdings:
 
     def put(self, scope: Scope, resource: Resource, told: KubeObject) -> tuple[Change, ...]:
         """Keep an object as it was told."""
-        before = self.index.shelf(scope).get(self.recorder.key(resource, told.metadata))
-        recorded = self.recorder.record(told, resource, before)
+        key = self.recorder.key(resource, told.metadata)
+        before = self.index.shelf(scope).get(key)
+        recorded = self.recorder.record(told, resource, key if before is None else before.key)
         changes = self.index.put(scope, recorded.live, recorded.stems)
         if recorded.keeps_body:
             self.bodies.keep(recorded.live.key, told.raw)

@@ -76,14 +76,14 @@ class Recorder:
         self._healths: dict[HealthStatus, Health] = {}
         self._siblings: tuple[Owner, ...] = ()
 
-    def record(self, told: KubeObject, resource: Resource, before: Live | None = None) -> Recorded:
-        """The record of an object; what equals the record before is shared with it.
+    def record(self, told: KubeObject, resource: Resource, key: ResourceKey | None = None) -> Recorded:
+        """The record of an object, under its `key` where that is at hand.
 
         Texts of which there are few different ones, many times each, are interned: every record points to the
         same one for as long as there is one. Objects that are made together come at the same second.
         """
         metadata = told.metadata
-        key = before.key if before is not None else self.key(resource, metadata)
+        key = key or self.key(resource, metadata)
         mark, owners = self._mark(key, metadata), self._owners(told, key)
         is_definition = key.kind == CRD_KIND and key.group == CRD_GROUP
         is_tracked = mark is not None and not metadata.owner_references and self._keeps(mark)

@@ -25,6 +25,9 @@ class HealthStatus(enum.Enum):
     DEGRADED = "Degraded"
     UNKNOWN = "Unknown"
 
+    # There is one of each, so identity will do; enum's own way runs Python code for each object of a cluster.
+    __hash__ = object.__hash__
+
     @property
     def rank(self) -> int:
         """How bad it is: 0 is best."""

@@ -34,17 +34,23 @@ class Clear(Struct, frozen=True):
 
 
 class Release(Struct, frozen=True):
-    """Take our finalizer off a hook that has ended."""
+    """Take our finalizer off a hook that has ended.
+
+    Without a uid nobody has heard whether it was made: whatever is ours under its name is meant, but for what
+    stood there before.
+    """
 
     step: RunHook
     uid: str
+    before: str = ""
 
 
 class Discard(Struct, frozen=True):
-    """Delete a hook of this operation."""
+    """Delete a hook of this operation; without a uid as in `Release`."""
 
     step: RunHook
     uid: str
+    before: str = ""
 
 
 class Look(Struct, frozen=True):

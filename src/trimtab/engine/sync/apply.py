@@ -106,10 +106,10 @@ class Performer:
                 return Outcome(act=act, at=self._clock.now(), message=await self._prune(act))
             case Clear(step=step, uid=uid, delete=delete):
                 await self._tidy(step, uid, delete=delete)
-            case Release(step=step, uid=uid):
-                await self._tidy(step, uid, delete=False)
-            case Discard(step=step, uid=uid):
-                await self._tidy(step, uid, delete=True)
+            case Release(step=step, uid=uid, before=before):
+                await self._tidy(step, uid, delete=False, before=before)
+            case Discard(step=step, uid=uid, before=before):
+                await self._tidy(step, uid, delete=True, before=before)
             case Look(step=step):
                 return await self._look(act, step)
             case _:
@@ -295,17 +295,31 @@ class Performer:
                 self._resource(step), step.key.name, namespace=step.key.namespace, how=how
             )
 
-    async def _tidy(self, step: RunHook, uid: str, *, delete: bool) -> None:
+    async def _tidy(self, step: RunHook, uid: str, *, delete: bool, before: str = "") -> None:
         """Take a hook away, again and again while the server cannot: nobody else releases what we hold.
 
         It does the same twice, and an operation that went well must not fail for it, nor run its hooks again.
         """
+
+        async def once() -> None:
+            meant = uid or await self._made_unheard(step, before)
+            if meant:
+                await self._take_away(step, meant, delete=delete)
+
         await retrying(
-            lambda: self._take_away(step, uid, delete=delete),
+            once,
             subject=str(step.key),
             policy=RetryPolicy(deadline=self._settings.tidied_within, backoff=_TIDY_AGAIN),
             clock=self._clock,
         )
+
+    async def _made_unheard(self, step: RunHook, before: str) -> str:
+        """The identity of a hook whose making was not answered, if it was made."""
+        found = await self._get(step)
+        if found is None or found.metadata.uid == before:
+            return ""
+        is_ours = step.mark is None or live_of(found, self._tracking).mark == step.mark
+        return found.metadata.uid if is_ours else ""
 
     async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
         """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""

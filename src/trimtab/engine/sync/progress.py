@@ -490,13 +490,13 @@ class _Turn:
         acts: list[Act] = []
         for step in hooks:
             result = self._result(step)
-            if not isinstance(step, RunHook) or result is None or not result.phase.final or not result.uid:
+            run = self.runs.get((step.key, step.phase))
+            if not isinstance(step, RunHook) or result is None or not result.phase.final or run is None:
                 continue
-            run = self._run_of(step)
             if self._goes(step, policy) and not run.deleted:
-                acts.append(Discard(step, result.uid))
+                acts.append(Discard(step, result.uid, run.replaces))
             elif not run.released:
-                acts.append(Release(step, result.uid))
+                acts.append(Release(step, result.uid, run.replaces))
         return tuple(acts)
 
     def _goes(self, step: RunHook, policy: DeletePolicy | None) -> bool:
@@ -592,7 +592,7 @@ class _Turn:
             found = standing(step.key, self.facts)
             return Discard(step, found.uid) if found is not None and found.uid != run.replaces else None
         if not result.uid:
-            return None
+            return None if run.released else Release(step, "", run.replaces)
         if not result.phase.final or (result.phase.bad and DeletePolicy.HOOK_FAILED in step.policies):
             return Discard(step, result.uid)
         return None if run.released else Release(step, result.uid)

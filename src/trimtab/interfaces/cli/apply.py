@@ -44,7 +44,8 @@ def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except FileNotFoundError as error:
-        raise Missing(f"plan file {file}", "it does not exist", "Make it: trimtab plan --out") from error
+        remedy = f"Make it with: trimtab plan SOURCE --out {file}"
+        raise Missing(f"plan file {file}", "it does not exist", remedy) from error
     except OSError as error:
         raise InvalidSpec(f"plan file {file}", f"it cannot be read: {error.strerror}") from error
 

@@ -14,10 +14,15 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR})
 
 
+def is_full(exc: OSError) -> bool:
+    """Whether there is no room left: it may be otherwise when the same is tried again."""
+    return exc.errno in _FULL
+
+
 def circumstance(exc: OSError) -> TrimtabError | None:
     """What a person can act on; None if it is for us to explain."""
     where = str(exc.filename or "")
-    if exc.errno in _FULL:
+    if is_full(exc):
         reason = f"it cannot be written: {_words(exc)}"
         remedy = "Make room, and run the command again"
         return Unavailable(where or "a file, or standard output", reason, remedy)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.output import encoded, output_option, paper_at, wrapped
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
@@ -67,13 +67,18 @@ async def _examined(invocation: Invocation, reach: Reach, namespace: str, *, is_
     async for check in examining:
         found.append(check)
         if is_told:
-            _tell(check)
+            _tell(check, paper_at(invocation).width)
     return found
 
 
+_INDENT = len("warning") + 2
 _COLOURS = {"ok": "green", "warning": "yellow", "wrong": "red"}
 
 
-def _tell(check: Check) -> None:
+def _tell(check: Check, width: int) -> None:
+    """Say it; what does not fit a line goes on below itself."""
     state = check.state.value
-    click.echo(f"{click.style(f'{state:<8}', fg=_COLOURS[state])} {one_line(check.words)}")
+    first, *more = wrapped(one_line(check.words), width - _INDENT)
+    click.echo(f"{click.style(state.ljust(_INDENT), fg=_COLOURS[state])}{first}")
+    for line in more:
+        click.echo(" " * _INDENT + line)

@@ -1,7 +1,8 @@
-"""Manifests that a command line names by their file, `-` for stdin."""
+"""Files that a command line names: manifests that are read, `-` for stdin; and one that is written whole."""
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +21,23 @@ def documents_in(files: Iterable[str]) -> tuple[Document, ...]:
     from trimtab.resources.yaml import documents
 
     return tuple(one for file in files for one in documents(_text(file), _name(file)))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole, or leave what was there; what is no file, such as a pipe, is only written to."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_bytes(content)
+        if target.exists():
+            beside.chmod(target.stat().st_mode & 0o777)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def _name(file: str) -> str:

@@ -75,7 +75,7 @@ def meant_by(word: str, verbs: Collection[str]) -> str:
 
 def said(error: click.UsageError) -> str:
     """What is wrong with a command line, in a sentence; and where its help is, if the sentence is no help."""
-    message = error.format_message().rstrip()
+    message = " ".join(error.format_message().split())
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         message = _of_option(error.option_name, error.ctx) or message
     if message.endswith("?") or "trimtab" in message or "kubectl" in message or error.ctx is None:

@@ -91,7 +91,7 @@ def facts(pairs: Sequence[tuple[str, str]], paper: Paper) -> str:
     indent = max(len(name) for name, _ in pairs) + 2
     lines = []
     for name, text in pairs:
-        first, *more = _wrapped(
+        first, *more = wrapped(
             one_line(text, glyphs=paper.glyphs), paper.width - indent if paper.width else 0
         )
         lines.append(name.ljust(indent) + (painted(first) if paper.colour else first))
@@ -99,7 +99,7 @@ def facts(pairs: Sequence[tuple[str, str]], paper: Paper) -> str:
     return "\n".join(lines)
 
 
-def _wrapped(text: str, room: int) -> list[str]:
+def wrapped(text: str, room: int) -> list[str]:
     """The text in lines of this length, where that is one that can be read."""
     from textwrap import wrap
 

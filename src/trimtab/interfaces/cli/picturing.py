@@ -126,6 +126,14 @@ class Picture:
         told += [counted(hooks, _HOOK)] if hooks else []
         return ", ".join(told) or "nothing to do"
 
+    def warnings(self) -> list[str]:
+        """What the server warned of: in a picture there is no room for it."""
+        return [
+            f"{event.key}: {each}"
+            for event in self._done.values()
+            for each in event.message.split("; warning: ")[1:]
+        ]
+
     def _current(self, order: list[Wave]) -> int:
         """The place of the last wave that has begun; of the first, if none has."""
         begun = {self._waves[place] for place in self._done}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.errors import InvalidSpec
+from trimtab.errors import InvalidSpec, Unavailable
 from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, source_asked, unit_asked
 from trimtab.interfaces.cli.output import encoded, output_forms, paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
@@ -115,10 +115,15 @@ async def _file(apps: Apps, plans: list[StoredPlan]) -> bytes:
 
 
 def _write(out: Path, content: bytes) -> None:
+    from trimtab.interfaces.cli.circumstances import is_full
+    from trimtab.interfaces.cli.files import write_whole
+
     try:
-        out.write_bytes(content)
+        write_whole(out, content)
     except OSError as error:
         reason = f"it cannot be written: {error.strerror}"
+        if is_full(error):
+            raise Unavailable(f"plan file {out}", reason, "Make room, or name another file") from error
         raise InvalidSpec(f"plan file {out}", reason, "Name another file") from error
 
 

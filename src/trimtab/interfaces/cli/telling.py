@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from trimtab.errors import TrimtabError
+from trimtab.interfaces.cli.output import tell_warnings
 from trimtab.interfaces.cli.picturing import Picture
 from trimtab.interfaces.cli.screen import Screen, can_redraw
 from trimtab.interfaces.cli.verbs import Invocation
@@ -138,6 +139,7 @@ async def _drawn(picture: Picture, screen: Screen) -> AsyncIterator[None]:
             drawing.cancel()
             await draw()
             screen.leave()
+            tell_warnings(picture.warnings())
 
 
 def _has_colour() -> bool:

@@ -13,6 +13,7 @@ from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
 
 if TYPE_CHECKING:
+    from trimtab.app.goals import Goal
     from trimtab.engine.units import SyncUnit
 
 _EVENTS = ("idle", "deleted")
@@ -63,23 +64,25 @@ async def _waited(
             await apps.until(name, Recorded(goals[0]), timeout)
             return f"{name} is {goals[0]}"
         async with apps.work_on(await apps.named(name), renders=True) as work:
-            unit = await work.until([Goal(each) for each in goals], timeout, _Teller().tell)
+            wanted = [Goal(each) for each in goals]
+            unit = await work.until(wanted, timeout, _Teller(wanted).tell)
     return f"{unit.id} is {stands(unit)}"
 
 
 class _Teller:
-    """Tells how an app stands when that has changed, with the time in front."""
+    """Tells how an app stands when that has changed, with the time in front; the end is told elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, goals: list[Goal]) -> None:
+        self._goals = goals
         self._told = ""
 
     def tell(self, unit: SyncUnit) -> None:
         """Tell, on stderr."""
-        from trimtab.app.goals import stands
+        from trimtab.app.goals import holds, stands
         from trimtab.app.reports import moment
 
         now = stands(unit)
-        if now != self._told:
+        if now != self._told and not holds(unit, self._goals):
             self._told = now
             # What servers say of objects must not command the terminal.
             click.echo(one_line(f"{moment(unit.status.reconciled_at)}  {unit.id} is {now}"), err=True)

@@ -238,7 +238,10 @@ class Repositories:
         found = Revision(
             url=wanted.url, commit=commit, ref="", mirror=str(repository.mirror.path), lfs=wanted.lfs
         )
-        return self._still_here(repository, found)
+        here = self._still_here(repository, found)
+        if here is None or (wanted.submodules and GitTree(here.mirror, commit).entry(FILE) is not None):
+            return None  # which commits of its submodules were here is not known
+        return here
 
     def renew(self, change: Callable[[Wanted], Wanted]) -> None:
         """Follow for everybody what this makes of his wish, such as the same with other credentials.

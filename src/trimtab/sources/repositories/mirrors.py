@@ -255,10 +255,13 @@ class Mirror:
     async def _made(self) -> None:
         if not (self.path / "HEAD").exists():
             fresh = self.path.with_name(f"{self.path.stem}.{secrets.token_hex(4)}.fresh")
-            await self._init(fresh)
-            if self.path.exists():
-                await asyncio.to_thread(shutil.rmtree, self.path)
-            fresh.rename(self.path)
+            try:
+                await self._init(fresh)
+                if self.path.exists():
+                    await asyncio.to_thread(shutil.rmtree, self.path)
+                fresh.rename(self.path)
+            finally:
+                await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
 
     async def _init(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -78,7 +78,8 @@ class GitProgram(Struct, frozen=True, kw_only=True):
             environment = environment_of(folder=str(folder), path=self.search)
             limits = self._limits(wall or self.settings.list_timeout, network=False)
             command = (f"--git-dir={mirror}", *arguments)
-            subject = f"mirror {mirror.name}"
+            # One that is being made is told of by the name that it will have, each time the same.
+            subject = f"mirror {mirror.name.partition('.')[0]}.git"
             try:
                 return await self._run(command, environment, limits, stdin, subject, ())
             except GitComplained as complaint:

@@ -1,16 +1,16 @@
 """Kustomizations: what they are made of is found by reading them, then kustomize builds a private copy. Pure.
 
 Every file that kustomize will read is named by a field known here, or lies in a folder that is copied whole.
-Addresses are refused before anything runs, unless the operator allows them: then bases are read from the
-trees of their repositories, and single files are left to kustomize. Charts, plugins, and functions in
-containers stay switched off.
+Addresses are refused before anything runs, unless they name folders of repositories that the operator allows:
+these are read from the trees of the repositories. Nothing is left to kustomize to fetch: it would go wherever
+a server sends it. Charts, plugins, and functions in containers stay switched off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from posixpath import relpath
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from trimtab.errors import InvalidSpec, RenderFailed, SourceRefused
 from trimtab.resources.yaml import documents, load
@@ -52,8 +52,6 @@ def gathered(job: Job, trees: Trees, folder: str) -> Call:
         taken=walk.copies.taken,
         made=walk.copies.made,
         secrets=tuple(walk.secrets),
-        network=walk.network,
-        volatile=walk.network,
     )
 
 
@@ -79,7 +77,6 @@ class _Walk:
         self._moved: dict[str, str] = {}
         self.copies = Copies(most_files=job.bounds.files, subject=job.subject)
         self.secrets: list[str] = []
-        self.network = False
 
     def whole_build(self, folder: str) -> None:
         """Walk from the folder that is built to everything it reaches."""
@@ -171,8 +168,6 @@ class _Walk:
             self._take(reference, base, folder, path)
             return
         place = self._place(reference, folder, path)
-        if place is None:
-            return
         if self._tree.kind(self._tree.real(place)) is EntryKind.FOLDER:
             self._enter(place)
         else:
@@ -205,8 +200,6 @@ class _Walk:
             self._check_configuration(reference.encode(), path, folder)
             return
         place = self._place(reference, folder, path)
-        if place is None:
-            return
         real = self._tree.real(place)
         if self._tree.kind(real) is EntryKind.FOLDER:
             self._enter(place)
@@ -223,22 +216,19 @@ class _Walk:
         for document in documents(text, where):
             for reference in _named_paths(document.value):
                 if remotes.is_remote(reference) and self._existing(reference, folder) is None:
-                    self._remote(reference, where)
+                    self._refuse(reference, where)
 
     def _file(self, reference: str, folder: str, path: str) -> None:
         place = self._place(reference, folder, path)
-        if place is not None:
-            if self._tree.kind(self._tree.real(place)) is EntryKind.FOLDER:
-                raise InvalidSpec(
-                    self._job.subject, f"{path} names {shown(reference)}, a folder", "Name a file"
-                )
-            self.copies.file(self._tree, place)
+        if self._tree.kind(self._tree.real(place)) is EntryKind.FOLDER:
+            raise InvalidSpec(self._job.subject, f"{path} names {shown(reference)}, a folder", "Name a file")
+        self.copies.file(self._tree, place)
 
-    def _place(self, reference: str, folder: str, path: str) -> str | None:
-        """Where a reference leads in the tree; None if it is an allowed address."""
+    def _place(self, reference: str, folder: str, path: str) -> str:
+        """Where a reference leads in the tree."""
         place = self._existing(reference, folder)
         if place is None:
-            self._remote(reference, path)
+            self._refuse(reference, path)
         return place
 
     def _existing(self, reference: str, folder: str) -> str | None:
@@ -247,9 +237,12 @@ class _Walk:
         place = joined(folder, reference, self._job.subject)
         return place if self._tree.kind(self._tree.real(place)) else None
 
-    def _remote(self, reference: str, path: str) -> None:
+    def _refuse(self, reference: str, path: str) -> NoReturn:
+        """Say what is wrong with a reference that leads nowhere in the tree."""
         remotes.check(reference, self._job.remotes, subject=self._job.subject, where=path)
-        self.network = True
+        reason = f"{path} names {shown(reference)}, and single files are not fetched from other servers"
+        remedy = "Keep it in the repository, or name a folder as https://host/team/repo//folder?ref=v1"
+        raise SourceRefused(self._job.subject, reason, remedy)
 
 
 def _with_moved(content: dict[str, Any], moved: Mapping[str, str]) -> dict[str, Any]:
