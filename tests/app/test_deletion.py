@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
 
 from tests.app.world import RECORDS, Json, World, config_map
 from trimtab.app import Apps
-from trimtab.app.deletion import DELETION, DeletionFailed, NotGone
+from trimtab.app.deletion import DELETION, DeletionFailed, NotGone, until_deleted
 from trimtab.engine.operations import Operation
 from trimtab.engine.sync.steps import Prune, SyncPlan
 from trimtab.errors import Conflict
-from trimtab.kube.cluster import PatchType
+from trimtab.kube.cluster import Cluster, PatchType
 
 NAMESPACE: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "extra"}}
 
@@ -147,3 +148,19 @@ async def test_a_deletion_that_is_not_what_was_agreed_to_deletes_nothing() -> No
             await work.delete(moved, consent=True, seconds=5, held=lambda _: None, told=lambda _: None)
     assert (await (await world.apps()).all())[0].id == "shop"
     assert await world.values() == {"settings": "1"}
+
+
+class Mute:
+    """A cluster that does not answer."""
+
+    async def discover(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_server_that_has_not_answered_in_time_is_said_to_have_said_nothing() -> None:
+    world = World()
+    await world.sync("shop", config_map("settings"))
+    async with (await world.apps()).work_on(await world.unit("shop")) as work:
+        plan, mute = await work.plan(DELETION), cast(Cluster, Mute())
+        with pytest.raises(NotGone, match=r"after 0\.01 s the server has not said what is left"):
+            await until_deleted(work.engine, mute, plan, 0.01, lambda _: None)

@@ -160,7 +160,7 @@ async def test_a_deletion_that_is_terminated_takes_its_running_hook_along() -> N
 
 
 async def test_whoever_dies_while_deleting_is_succeeded_by_anybody_and_hooks_run_once() -> None:
-    deaths, batch = 0, 8
+    deaths, batch = 0, 4
     while True:
         async with asyncio.TaskGroup() as group:
             lives = [group.create_task(dying_at(deaths + each)) for each in range(1, batch + 1)]

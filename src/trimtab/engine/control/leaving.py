@@ -209,8 +209,9 @@ class Leaving:
 
         One that cannot be reached is not waited for: it is swept when it can be.
         """
-        if cluster in self._visits:
-            return
+        room = self._rooms.get(cluster)
+        if cluster in self._visits or (room is not None and room.open_desk() is not None):
+            return  # one that is ready was swept when it became so
         visit = self._visits[cluster] = _Visit(then)
         self._at[cluster] += 1
         self._rooms.open(cluster)
