@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import types
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
@@ -47,24 +46,35 @@ class Suspensions:
             loop.set_task_factory(None)
 
     def _task(self, loop: Any, work: Any, **options: Any) -> asyncio.Task[Any]:
-        return asyncio.Task(self._counted(work), loop=loop, **options)
+        return asyncio.Task(_Counted(work, self._hear), loop=loop, **options)
 
-    @types.coroutine
-    def _counted(self, work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        go_on, with_what = work.send, None
-        while True:
-            try:
-                awaited = go_on(with_what)
-            except StopIteration as end:
-                return end.value
-            self.seen += 1
-            if self.seen == self.nth and self.act is not None:
-                self.act()
-            try:
-                with_what = yield awaited
-                go_on = work.send
-            except BaseException as raised:  # noqa: BLE001 - whatever is thrown in is for the work
-                go_on, with_what = work.throw, raised
+    def _hear(self) -> None:
+        self.seen += 1
+        if self.seen == self.nth and self.act is not None:
+            self.act()
+
+
+class _Counted(Coroutine[Any, Any, Any]):
+    """A coroutine that tells of each of its suspensions."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], told: Callable[[], None]) -> None:
+        self._work, self._told = work, told
+
+    def send(self, value: Any) -> Any:
+        awaited = self._work.send(value)
+        self._told()
+        return awaited
+
+    def throw(self, *raised: Any) -> Any:
+        awaited = self._work.throw(*raised)
+        self._told()
+        return awaited
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._work.__await__()
 
 
 class Audit:
