@@ -48,6 +48,16 @@ def test_a_name_that_lives_again_was_removed_in_between() -> None:
     ]
 
 
+def test_what_stands_on_two_pages_of_one_list_is_told_once_for_each_state() -> None:
+    first, again = told("a", 1), told("a", 8, uid="second")
+    assert listed(Picture({}), page(5, first), page(5, first), page(9, again)) == [
+        Upserted(first),
+        Removed(namespace="n", name="a", uid="u"),
+        Upserted(again),
+        Complete("9"),
+    ]
+
+
 def test_a_list_that_never_ends_removes_nothing() -> None:
     picture = Picture({("n", "a"): Version("u", "1")})
     assert list(Listing(picture).page(page(9))) == []

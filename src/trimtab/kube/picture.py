@@ -112,7 +112,7 @@ class Listing:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
         #: what was told before and has not been met in this reading, in order; nothing if it is the first
-        self._unmet = dict.fromkeys(picture.seen, True)
+        self._unmet: dict[Name, None] = dict.fromkeys(picture.seen)
         self._version = ""
 
     def page(self, page: Page) -> Iterator[News]:
@@ -121,8 +121,8 @@ class Listing:
         for each in page.objects:
             metadata = each.metadata
             name = (metadata.namespace, metadata.name)
-            now = Version(metadata.uid, metadata.resource_version)
-            before = seen.get(name) if self._unmet.pop(name, False) else None
+            self._unmet.pop(name, None)
+            before, now = seen.get(name), Version(metadata.uid, metadata.resource_version)
             if before == now:
                 continue
             if before is not None and before.uid != now.uid:
