@@ -150,7 +150,7 @@ DELETING = Cell(2, "somebody began to delete it. See it through with trimtab del
 WAITS = Cell(130, "bob@elsewhere works on this app; waiting", until="works on this app")
 NO_GIT = Cell(4, "the server cannot be reached")
 UNREADABLE = Cell(2, "one.yaml, line")
-GONE = "there is no such repository, or it is not shown to this credential"
+GONE = "there is no such repository"
 NO_REPOSITORY = Cell(3, GONE)
 NO_ROOM = Cell(4, "No space left on device). Look at")
 UNWRITABLE = Cell(4, "Read-only file system. Look at")
