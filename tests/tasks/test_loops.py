@@ -7,12 +7,13 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
 
 import trimtab
-from trimtab.tasks.loops import run_main
+from trimtab.tasks.loops import hear_complaints, run_main
 
 SOURCES = Path(trimtab.__file__).parent
 
@@ -46,6 +47,45 @@ def test_an_interrupt_ends_the_program_by_cancelling_it() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_main(main())
     assert seen == ["cancelled"]
+
+
+LATE = "Fatal error on SSL protocol"
+
+
+class Wire(asyncio.Transport):
+    def __init__(self, *, closing: bool) -> None:
+        super().__init__()
+        self._closing = closing
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "closing", "told"),
+    [
+        pytest.param(
+            LATE, RuntimeError("the handler is closed"), True, False, id="a late word on a closed one"
+        ),
+        pytest.param(LATE, RuntimeError("what is this"), False, True, id="the same on an open one"),
+        pytest.param(LATE, ValueError("wrong"), True, True, id="another error"),
+        pytest.param("Task was destroyed", RuntimeError("gone"), True, True, id="another complaint"),
+    ],
+)
+async def test_a_loop_complains_of_everything_but_late_words_on_connections_that_we_closed(
+    *, message: str, error: Exception, closing: bool, told: bool
+) -> None:
+    loop, heard = asyncio.get_running_loop(), list[dict[str, Any]]()
+    hear_complaints(loop, heard.append)
+    loop.call_exception_handler({"message": message, "exception": error, "transport": Wire(closing=closing)})
+    assert [context["message"] for context in heard] == ([message] if told else [])
+
+
+async def test_a_complaint_without_a_connection_is_told() -> None:
+    loop, heard = asyncio.get_running_loop(), list[dict[str, Any]]()
+    hear_complaints(loop, heard.append)
+    loop.call_exception_handler({"message": LATE})
+    assert heard == [{"message": LATE}]
 
 
 def test_nothing_of_ours_begins_a_loop_by_another_door() -> None:

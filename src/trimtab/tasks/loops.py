@@ -7,15 +7,43 @@ embedded cluster run on uvloop, which spends less of the processor on the same s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, TypeAlias, TypeVar
 
 import uvloop
 
 _T = TypeVar("_T")
+Complain: TypeAlias = Callable[[dict[str, Any]], object]
+_LATE: Final = "Fatal error on SSL protocol"
 
 
 def run_main(main: Coroutine[Any, Any, _T]) -> _T:
     """Run a program's main coroutine on a loop of its own, as `asyncio.run` does."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=_loop) as runner:
         return runner.run(main)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = uvloop.new_event_loop()
+    hear_complaints(loop, loop.default_exception_handler)
+    return loop
+
+
+def hear_complaints(loop: asyncio.AbstractEventLoop, complain: Complain) -> None:
+    """Hand on what a loop complains of, but for what is of no matter."""
+    loop.set_exception_handler(lambda _loop, context: None if is_idle(context) else complain(context))
+
+
+def is_idle(context: Mapping[str, Any]) -> bool:
+    """Whether a complaint is only that a connection which we have closed cannot be written to any more.
+
+    uvloop reads once more from a TLS connection that was closed just after its handshake, and stumbles over
+    the answer that the handshake asks for.
+    """
+    transport = context.get("transport")
+    return (
+        context.get("message") == _LATE
+        and isinstance(context.get("exception"), RuntimeError)
+        and transport is not None
+        and bool(transport.is_closing())
+    )

@@ -34,6 +34,7 @@ from trimtab.settings import Settings
 from trimtab.sources import Charts, Renderer, Repositories
 from trimtab.sources.hints.changes import Change
 from trimtab.tasks import Clock, SystemClock, plain_group, run_together
+from trimtab.tasks.loops import hear_complaints
 
 _AGAIN = 5.0
 
@@ -107,9 +108,7 @@ async def keep_running(process: Process) -> None:
     """Run until a signal asks to end."""
     process = replace(process, tell=_both(process.figures.tell, process.tell))
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    loop.set_exception_handler(
-        lambda _loop, context: process.tell(complaint_in(context, process.clock.now()))
-    )
+    hear_complaints(loop, lambda context: process.tell(complaint_in(context, process.clock.now())))
     for asked in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(asked, stop.set)
     async with plain_group() as group:
