@@ -141,7 +141,7 @@ WELL: Cells = {
 }
 
 UNREACHABLE = Cell(4, "https://127.0.0.1:1 cannot be reached")
-NO_FILE = Cell(3, "home/.kube/config: it does not exist. Create the file")
+NO_FILE = Cell(3, "home/.kube/config: it does not exist. Name one with --kubeconfig or KUBECONFIG")
 NO_CONTEXT = Cell(3, 'it has no context "nope". Choose one of its contexts: "toll".')
 NO_RIGHT = Cell(2, 'User "nobody" cannot')
 NO_APP = Cell(3, "app nope: there is no such app. List them with: trimtab status.")
