@@ -238,13 +238,17 @@ def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
         bench.measure(scenario, MANY)
 
 
-def measure_starts(bench: Bench, builder: Builder, rounds: int) -> None:
+def starts(builder: Builder, rounds: int) -> list[Round]:
     """How long a fresh server takes to its first answer, and what it then holds."""
     tell("starting both, again and again")
-    pairs = [
+    return [
         Round(go=started(lambda: ControlPlane(builder=builder, controllers=False)), ours=started(Embedded))
         for _ in range(rounds)
     ]
+
+
+def remember_starts(bench: Bench, pairs: Sequence[Round]) -> None:
+    """Add the rows of the starts."""
     bench.remember("Start to first answer", "start", [(Quantity.SECONDS, loads.START_AIM)], pairs)
     bench.remember("Idle, after the first answer", "start", [(Quantity.PEAK, loads.IDLE_AIM)], pairs)
 
@@ -253,12 +257,14 @@ def measured_chapter(size: loads.Size, builder: Builder, before: float) -> str:
     """What the page tells of what was measured."""
     go = builder.tool("kubepeer")
     load = Load(go)
+    # First of all: a machine that has just let go of a hundred thousand objects is slow to begin anything.
+    pairs = starts(builder, size.rounds)
     with ControlPlane(builder=builder, controllers=False) as real, Watched() as ours:
         for server in (real, ours):
             with_cluster(server, lambda cluster: filling.add_namespaces(cluster, (READ, APPLIED, MANY)))
         bench = Bench(real, ours, load, size)
         measure_all(bench, load, real, size)
-    measure_starts(bench, builder, size.rounds)
+    remember_starts(bench, pairs)
     setting = report.Setting(
         command=CHAPTER.command,
         machine=machine(),
