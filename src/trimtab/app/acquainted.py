@@ -6,12 +6,11 @@ server, for kinds come and go.
 
 from __future__ import annotations
 
-from trimtab.app.capabilities import capabilities_from
+from trimtab.app.capabilities import capabilities_from, facts_of
 from trimtab.app.fencing import FencedCluster
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery, ServerVersion
 from trimtab.sources.rendering.specs import Capabilities
-from trimtab.tasks import plain_group
 
 
 class AcquaintedCluster(FencedCluster):
@@ -35,8 +34,5 @@ class AcquaintedCluster(FencedCluster):
 
 async def acquainted(cluster: Cluster) -> tuple[Cluster, Capabilities]:
     """The cluster after the first questions, and what charts may ask about it."""
-    async with plain_group() as group:
-        version = group.create_task(cluster.version())
-        discovery = group.create_task(cluster.discover())
-    known = AcquaintedCluster(cluster, discovery.result(), version.result())
-    return known, capabilities_from(discovery.result(), version.result())
+    facts = await facts_of(cluster)
+    return AcquaintedCluster(cluster, *facts), capabilities_from(*facts)

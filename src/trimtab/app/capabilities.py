@@ -8,12 +8,17 @@ from trimtab.sources.rendering.specs import Capabilities
 from trimtab.tasks import plain_group
 
 
-async def capabilities_of(cluster: Cluster) -> Capabilities:
-    """What charts may ask about the cluster."""
+async def facts_of(cluster: Cluster) -> tuple[Discovery, ServerVersion]:
+    """What a cluster says that it is, asked both at once."""
     async with plain_group() as group:
         version = group.create_task(cluster.version())
         discovery = group.create_task(cluster.discover())
-    return capabilities_from(discovery.result(), version.result())
+    return discovery.result(), version.result()
+
+
+async def capabilities_of(cluster: Cluster) -> Capabilities:
+    """What charts may ask about the cluster."""
+    return capabilities_from(*await facts_of(cluster))
 
 
 def capabilities_from(discovery: Discovery, version: ServerVersion) -> Capabilities:

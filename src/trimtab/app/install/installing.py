@@ -16,6 +16,7 @@ from trimtab.kube import Cluster
 from trimtab.kube.cluster import Deletion, Selection, Write
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.failures import NotFound
+from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest, key_of
 
@@ -122,12 +123,14 @@ async def labelled(cluster: Cluster, known: Discovery, install: Install) -> Asyn
     for resource in _kinds(known, install):
         async for page in cluster.list(resource, select=select):
             for found in page.objects:
-                key = ResourceKey(
-                    resource.group, resource.kind, found.metadata.namespace or "", found.metadata.name
-                )
-                if key.name.startswith(NAME):
-                    uid = found.metadata.uid
-                    yield Item(act=Act.DELETE, key=key, resource=resource, manifest={}, uid=uid)
+                if found.metadata.name.startswith(NAME):
+                    yield found_item(Act.DELETE, resource, found)
+
+
+def found_item(act: Act, resource: Resource, found: KubeObject) -> Item:
+    """What is to be done to an object that was found in the cluster."""
+    key = ResourceKey(resource.group, resource.kind, found.metadata.namespace or "", found.metadata.name)
+    return Item(act=act, key=key, resource=resource, manifest={}, uid=found.metadata.uid)
 
 
 def _kinds(known: Discovery, install: Install) -> list[Resource]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from trimtab.app.install.installing import Act, Item, labelled
+from trimtab.app.install.installing import Act, Item, found_item, labelled
 from trimtab.app.install.manifests import INSTALL_LABEL, Install
 from trimtab.app.installation import NAME, NAMESPACES
 from trimtab.engine.stores.records import SECRETS
@@ -21,7 +21,6 @@ from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import NotFound
 from trimtab.kube.leases import LEASES
 from trimtab.kube.objects import KubeObject
-from trimtab.resources.keys import ResourceKey
 from trimtab.resources.labels import RECORD_LABEL
 
 _RECORDS: Final = Selection(labels=RECORD_LABEL)
@@ -46,7 +45,7 @@ async def plan_removal(cluster: Cluster, namespace: str, *, records: bool) -> Re
     act = Act.DELETE if records else Act.KEEP
     items = [
         *reversed(made),
-        *(_item(act, resource, each) for resource, each in kept),
+        *(found_item(act, resource, each) for resource, each in kept),
         *await _namespace(cluster, install, act),
     ]
     return Removal(items=tuple(items), apps=apps)
@@ -78,9 +77,4 @@ async def _namespace(cluster: Cluster, install: Install, act: Act) -> list[Item]
     except NotFound:
         return []
     is_ours = (found.metadata.labels or {}).get(INSTALL_LABEL) == install.namespace
-    return [_item(act if is_ours else Act.KEEP, NAMESPACES, found)]
-
-
-def _item(act: Act, resource: Resource, found: KubeObject) -> Item:
-    key = ResourceKey(resource.group, resource.kind, found.metadata.namespace or "", found.metadata.name)
-    return Item(act=act, key=key, resource=resource, manifest={}, uid=found.metadata.uid)
+    return [found_item(act if is_ours else Act.KEEP, NAMESPACES, found)]

@@ -14,13 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
-from trimtab.engine.compare.matching import (
-    Finding,
-    FindingKind,
-    Wanted,
-    odd_words,
-    reading_of,
-)
+from trimtab.engine.compare.matching import Finding, FindingKind, Wanted, odd_words, reading_of
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
 from trimtab.engine.operations import Operation, Strategy, is_begun
