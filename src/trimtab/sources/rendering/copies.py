@@ -49,6 +49,11 @@ class Copies:
         else:
             self._way(tree, path)
 
+    def file_at(self, tree: Watched, path: str, to: str) -> None:
+        """One file, put somewhere else."""
+        tree.entry(path)
+        self._add(tree, path, link=False, to=to)
+
     def folder(self, tree: Watched, path: str) -> None:
         """A whole folder with everything below it."""
         if (tree.source, path) in self._whole:
