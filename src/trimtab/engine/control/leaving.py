@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,7 +24,7 @@ from trimtab.engine.live import Live
 from trimtab.engine.operations import HookRun, OperationState, held_runs
 from trimtab.engine.stores.changing import without_left
 from trimtab.engine.sync.messages import told
-from trimtab.engine.sync.releasing import let_go, release
+from trimtab.engine.sync.releasing import Place, let_go, release
 from trimtab.engine.units import LeftBehind, SyncUnit, SyncUnitStore, UnitMissing
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.tasks import Backoff, Clock
@@ -170,12 +170,12 @@ class Leaving:
         desk = room.open_desk()
         if desk is None:
             raise room.refusal()
-        after = await let_go(desk.cluster, desk.discovery(), state, self._manager)
+        after, carried = await let_go(desk.cluster, desk.discovery(), state, self._manager)
         runs = [run for run in after.hooks if (run.key, run.sync_phase) in held]
         self._tell(
             unit.id,
             unit.destination.cluster,
-            (str(run.key) for run in runs if not run.problem and _is_made(state, run)),
+            (str(run.key) for run in runs if not run.problem and _was_held(state, run, carried)),
             (f"{run.key}: {run.problem}" for run in runs if run.problem),
         )
 
@@ -266,8 +266,10 @@ class Leaving:
             self._events.publish(told)
 
 
-def _is_made(state: OperationState, run: HookRun) -> bool:
-    return any((each.key, each.sync_phase) == (run.key, run.sync_phase) for each in state.results)
+def _was_held(state: OperationState, run: HookRun, carried: Collection[Place]) -> bool:
+    """Whether a hook was really made: whoever is killed has not recorded the answer to his last write."""
+    place = (run.key, run.sync_phase)
+    return place in carried or any((each.key, each.sync_phase) == place for each in state.results)
 
 
 def _left(desk: Desk, known: Callable[[str], bool]) -> Iterator[tuple[str, tuple[Live, ...]]]:

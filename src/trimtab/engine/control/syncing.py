@@ -205,7 +205,8 @@ class Syncer:
         if not state.hooks:
             return state
         desk, planned = way.journey.desk, {(step.key, step.phase) for step in steps}
-        return await let_go(desk.cluster, desk.discovery(), state, self._settings.manager, planned)
+        after, _ = await let_go(desk.cluster, desk.discovery(), state, self._settings.manager, planned)
+        return after
 
     async def _operate(self, way: _Way, state: OperationState, plan: SyncPlan) -> OperationState:
         journey, desk = way.journey, way.journey.desk
