@@ -145,8 +145,8 @@ def test_no_version_of_a_server_names_a_file_elsewhere() -> None:
         (declaration(repository="https://charts.example/teams"), "may not be fetched"),
         (declaration(repository=f"{ADDRESS}/../other"), "may not be fetched"),
         (declaration(repository="https://me:secret@charts.example/team"), "may not be fetched"),
-        (declaration(name="../sub"), "may not be fetched"),
-        (declaration(name="-x"), "may not be fetched"),
+        (declaration(name="../sub"), "is no name of a chart"),
+        (declaration(name="-x"), "is no name of a chart"),
         (declaration(version=""), "for a version, which is none"),
         (declaration(version="latest"), "for a version, which is none"),
         (declaration(repository=""), "is not in charts/"),
@@ -159,6 +159,48 @@ def test_what_may_not_or_cannot_be_fetched_is_refused_before_anything_is_asked(
     with pytest.raises((SourceRefused, RenderFailed), match=words) as raised:
         gathered(dependency)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["../../../evil", "/evil", ".", "a/b", "-x"])
+def test_no_name_of_a_local_dependency_leads_out_of_the_private_copy(name: str) -> None:
+    sub = {"sub/Chart.yaml": CHART.replace("web", "sub")}
+    with pytest.raises(SourceRefused, match="is no name of a chart"):
+        gathered(declaration(name, "1.0.0", "file://../sub"), sub)
+    call = gathered(declaration("sub", "1.0.0", "file://../sub"), sub)
+    assert "repository/app/charts/sub/Chart.yaml" in [each.to for each in call.taken]
+
+
+@pytest.mark.parametrize(
+    ("files", "is_vendored"),
+    [
+        ({"charts/sub/Chart.yaml": "name: sub"}, True),
+        ({"charts/mine/Chart.yaml": "name: sub"}, True),
+        ({"charts/sub/Chart.yaml": "name: other"}, False),
+        ({"charts/sub/Chart.yaml": "["}, True),  # helm's to complain about
+        ({"charts/sub": "-> ../../sub", "../sub/Chart.yaml": "name: sub"}, True),
+        ({"charts/_sub/Chart.yaml": "name: sub"}, False),  # which helm does not look at
+        ({"charts/README": "name: sub"}, False),
+    ],
+)
+def test_what_is_vendored_is_known_by_its_own_name(files: dict[str, str], is_vendored: object) -> None:
+    tree = {path.removeprefix("../") if path[0] == "." else f"app/{path}": it for path, it in files.items()}
+    if is_vendored:
+        assert gathered(declaration(), tree).program == "helm"
+    else:
+        with pytest.raises(DependenciesWanted):
+            gathered(declaration(), tree)
+
+
+@pytest.mark.parametrize(
+    ("archive", "is_vendored"),
+    [("sub-1.2.0.tgz", True), ("sub-v2.tar.gz", True), ("sub.tgz", True), ("sub-more-1.0.0.tgz", False)],
+)
+def test_a_vendored_archive_is_known_by_the_name_of_its_file(archive: str, is_vendored: object) -> None:
+    expected = (
+        SourceRefused if is_vendored else DependenciesWanted
+    )  # it is looked through: this one is broken
+    with pytest.raises(expected):
+        gathered(declaration(), {f"app/charts/{archive}": "no archive"})
 
 
 def test_a_lock_that_is_out_of_sync_matters_only_where_something_is_missing() -> None:

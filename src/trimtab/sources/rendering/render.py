@@ -201,12 +201,9 @@ class Renderer:
 
     async def _answer(self, request: Request, fetched: _Fetched) -> work.Answer:
         async with self._folder() as folder:
-            async with self._turns:
-                prepared = await self._known_or_started(request, fetched, folder)
-                if isinstance(prepared, work.Answer):
-                    return prepared
-                if not self._may_share(prepared):
-                    return await self._finished(request, prepared, folder)
+            prepared = await self._begun(request, fetched, folder)
+            if isinstance(prepared, work.Answer):
+                return prepared
             member = Member(
                 subject=request.name,
                 program=prepared.program,
@@ -220,12 +217,16 @@ class Renderer:
                 self.shared += 1
                 return await self._concluded(request, prepared, folder, stdout=member.printed)
 
-    async def _known_or_started(
-        self, request: Request, fetched: _Fetched, folder: Path
-    ) -> work.Answer | work.Started:
-        """The answer, or a folder that is ready for a program; what that takes is found and fetched."""
+    async def _begun(self, request: Request, fetched: _Fetched, folder: Path) -> work.Answer | work.Started:
+        """The answer; or a folder that is ready for a program which others may share.
+
+        What is missing is found and fetched while others have their turn: a slow server costs them none.
+        """
         while True:
-            prepared = await self._prepared(request, fetched.trees, folder)
+            async with self._turns:
+                prepared = await self._prepared(request, fetched.trees, folder)
+                if isinstance(prepared, work.Started) and not self._may_share(prepared):
+                    return await self._finished(request, prepared, folder)
             match prepared:
                 case work.Wanted(program=program):
                     await self._find(program)

@@ -7,6 +7,7 @@ are missing. Hooks and CRDs stay in the output: the engine knows them by their m
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -193,10 +194,13 @@ class _Chart:
     def _dependencies(self) -> None:
         """Put those that are not vendored where helm looks for them, or ask for them."""
         declared = self._declared()
+        for each in declared.needed:
+            self._check_name(each)
         if all(map(self._is_vendored, declared.needed)):
             return
         wanted: list[Dependency] = []
         for needed in self._resolved(declared):
+            self._check_name(needed)
             if self._is_vendored(needed):
                 continue
             if needed.repository.startswith(LOCAL):
@@ -212,6 +216,12 @@ class _Chart:
             raise SourceRefused(self._job.subject, reason, _VENDOR)
         if wanted:
             raise DependenciesWanted(tuple(dict.fromkeys(wanted)))
+
+    def _check_name(self, needed: Needed) -> None:
+        """Return for a name that a file or a folder may have: that is what becomes of it."""
+        if not _NAME.fullmatch(needed.name):
+            reason = f"{shown(needed.name)} is no name of a chart to depend on"
+            raise SourceRefused(self._job.subject, reason, "Mend it in the chart's dependencies")
 
     def _resolved(self, declared: Declared) -> tuple[Needed, ...]:
         """What is needed, in the versions of the lock if there is one, which has to be up to date."""
@@ -237,7 +247,7 @@ class _Chart:
                 " of whoever gave it can look up"
             )
             raise SourceRefused(subject, reason, "Write the address of the repository, or vendor the chart")
-        if not remotes.is_allowed(needed.repository, self._job.remotes) or not _NAME.fullmatch(needed.name):
+        if not remotes.is_allowed(needed.repository, self._job.remotes):
             raise SourceRefused(
                 subject, f"its dependency {name} is not in charts/ and may not be fetched", _VENDOR
             )
@@ -269,16 +279,30 @@ class _Chart:
         return load(self._tree.read(path), path) if self._tree.kind(path) is EntryKind.FILE else None
 
     def _is_vendored(self, needed: Needed) -> bool:
-        folder = below(self._folder, "charts")
-        real = self._tree.real(folder)
+        """Whether helm finds it in charts/: a folder by the name of its chart, an archive by its own."""
+        packed = re.compile(rf"{re.escape(needed.name)}(-v?\d.*)?\.(tgz|tar\.gz)")
+        return any(name == needed.name or packed.fullmatch(name) for name in self._vendored)
+
+    @functools.cached_property
+    def _vendored(self) -> tuple[str, ...]:
+        """The names of files in charts/, and of the charts in its folders."""
+        real = self._tree.real(below(self._folder, "charts"))
         if self._tree.kind(real) is not EntryKind.FOLDER:
-            return False
-        name = needed.name
-        return any(
-            entry.name == name
-            or (entry.name.startswith(f"{name}-") and entry.name.endswith((".tgz", ".tar.gz")))
-            for entry in self._tree.covered(real)
-        )
+            return ()
+        seen = [entry.name for entry in self._tree.covered(real) if not entry.name.startswith(("_", "."))]
+        return tuple(self._chart_at(below(real, name)) or name for name in seen)
+
+    def _chart_at(self, place: str) -> str:
+        """The name of the chart in a folder; that of the folder if the chart does not say it."""
+        path = self._tree.real(below(place, CHART))
+        if self._tree.kind(path) is not EntryKind.FILE:
+            return ""
+        try:
+            content = load(self._tree.read(path), path)
+        except InvalidSpec:  # helm's to complain about
+            content = None
+        name = content.get("name") if isinstance(content, dict) else None
+        return name if isinstance(name, str) else place.rpartition("/")[2]
 
     def _vendor(self, needed: Needed) -> None:
         """Copy a chart of the same tree to where helm looks for it."""
