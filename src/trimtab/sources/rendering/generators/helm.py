@@ -28,6 +28,7 @@ from trimtab.sources.rendering.dependencies import (
     lock_in,
 )
 from trimtab.sources.rendering.detection import CHART
+from trimtab.sources.rendering.helmignore import FILE, Ignored, ignored_in
 from trimtab.sources.rendering.jobs import Call, Job
 from trimtab.sources.rendering.looking import Trees, Watched
 from trimtab.sources.rendering.paths import below, joined, shown
@@ -313,7 +314,13 @@ class _Chart:
             raise RenderFailed(self._job.subject, reason, "Mend its repository")
         self._check_version(name, place, needed.version)
         self._tree.root(place)
-        self.copies.folder_at(self._tree, place, f"{self._charts()}/{name}")
+        self.copies.folder_at(self._tree, place, f"{self._charts()}/{name}", self._ignored_at(place))
+
+    def _ignored_at(self, place: str) -> Ignored:
+        """What helm leaves out of a chart when it packs it: in charts/ nobody would look at its rules."""
+        path = self._tree.real(below(place, FILE))
+        text = self._tree.read(path) if self._tree.kind(path) is EntryKind.FILE else b""
+        return ignored_in(text, self._job.subject, path)
 
     def _check_version(self, name: str, place: str, wanted: str) -> None:
         """Return for a version that is asked for: `helm dependency build` refuses others, too."""
