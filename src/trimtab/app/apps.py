@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from trimtab.app.acquainted import AskedOnceCluster
 from trimtab.app.ahead import Ahead
 from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, failed, is_same_deletion, late, until_deleted
@@ -139,6 +140,11 @@ class Apps:
             finally:
                 for each in running:
                     each.cancel()
+
+    def only_looking(self) -> Apps:
+        """The same apps for somebody who only looks and is gone: kinds are asked for once."""
+        cluster = AskedOnceCluster(self.cluster)
+        return Apps(cluster, self._settings, self.manifests, self.installation, self._who)
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
