@@ -151,7 +151,7 @@ def tried(scene: Scene, worlds: Worlds, story: Story, few: int) -> None:
             assert (died.code == -signal.SIGKILL) == (len(toll.passed) >= number), (number, died)
             at = f"killed after write {number}: {toll.passed[-1]}"
             scene.bury(toll)
-            again = scene.call(toll, story.words)
+            again = scene.seen_through(toll, story.words)
             if again.code != 0:
                 assert_refused(again, story.refusal, at)
             for each in story.then:
