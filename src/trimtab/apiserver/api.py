@@ -512,14 +512,14 @@ def list_body(found: Listed, served: Served) -> bytes:
         metadata.setdefault("continue", "")
     head = f'{{"kind":"{served.list_kind}","apiVersion":"{served.api_version}","metadata":'.encode()
     items = b",".join(shown_in_list(entry, served) for entry in found.entries)
-    return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}"))
+    return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}\n"))
 
 
 def partial_list(found: Listed, served: Served) -> bytes:
     """A page of a list as JSON, of metadata alone."""
     head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
     items = b",".join(partial(shown_in_list(entry, served)) for entry in found.entries)
-    return b"".join((head, msgspec.json.encode(_list_metadata(found)), b',"items":[', items, b"]}"))
+    return b"".join((head, msgspec.json.encode(_list_metadata(found)), b',"items":[', items, b"]}\n"))
 
 
 def _list_metadata(found: Listed) -> Json:
