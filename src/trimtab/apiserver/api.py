@@ -210,13 +210,14 @@ class Api:
         )
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
+        asked = admission.warnings(new, served)
         new = self._admitted(new, served, name, through_status=bool(address.subresource))
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        more = (*creation_warnings(new, served.schema), *simulation_warnings(new))
+        more = (*asked, *creation_warnings(new, served.schema), *simulation_warnings(new))
         return self._add(new, address, options, (*warnings, *more))
 
     def _admitted(
