@@ -252,6 +252,7 @@ async def test_what_was_given_last_stays_in_force_while_its_server_is_away(desk:
     async with desk.renderer(shelf.address) as renderer:
         kept = await renderer.render(shelf.request)
         assert (kept.manifests, kept.key) == (first.manifests, first.key)
+        assert renderer.spent > 0  # it was rendered anew, from what was kept
         assert [warning.endswith("Version 1.0.0 stays in force.") for warning in kept.warnings] == [True]
         stranger = desk.request(belonging(shelf.address, password="opensesame-wrong"))
         for other in (stranger, desk.request()):
