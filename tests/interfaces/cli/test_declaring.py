@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from trimtab.app import Apps
-from trimtab.app.sources import HERE, AppSource, recorded, source_of
+from trimtab.app.appsources import HERE, AppSource, recorded, sources_of
 from trimtab.engine.units import Destination, SyncUnit
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.interfaces.cli.declaring import Asked, source_asked, unit_asked
@@ -72,7 +72,7 @@ class OneApp:
 
 
 async def meant(said: Asked) -> AppSource:
-    return source_of(await unit_asked(cast(Apps, OneApp()), said))
+    return sources_of(await unit_asked(cast(Apps, OneApp()), said)).main
 
 
 async def test_another_revision_of_a_known_source_is_the_same_place_and_another_address_is_not() -> None:
