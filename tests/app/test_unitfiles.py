@@ -134,6 +134,6 @@ def test_sources_that_cannot_be_meant_say_which_and_why(text: str, complaint: st
         said(text)
 
 
-def test_a_name_that_cannot_be_shown_is_refused() -> None:
-    with pytest.raises(InvalidSpec, match="characters that cannot be shown"):
+def test_a_name_that_no_unit_can_have_is_refused() -> None:
+    with pytest.raises(InvalidSpec, match="an id has up to"):
         said(PLAIN, name="shop\n1")

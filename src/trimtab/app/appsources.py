@@ -31,7 +31,7 @@ MOST_SOURCES: Final = 32
 #: stands between revisions: no commit, no version of a chart and no digest of a folder has one in it
 _COMMA: Final = ","
 _REF: Final = re.compile(r"[A-Za-z0-9_-]+")
-#: stands between a unit and the number of its source; the names of units have none in them
+#: stands between a unit and the number of its source; no id has one in it
 _BREAK: Final = "\n"
 
 
@@ -167,11 +167,6 @@ def follower_of(unit_id: str, number: int) -> str:
 def unit_behind(follower: str) -> str:
     """The unit that something is followed for."""
     return follower.partition(_BREAK)[0]
-
-
-def is_good_name(unit_id: str) -> bool:
-    """Whether a unit can be called like this."""
-    return bool(unit_id) and unit_id.isprintable()
 
 
 # -- what cannot be meant --------------------------------------------------------------------------------

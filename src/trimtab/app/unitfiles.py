@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.app.appsources import HERE, AppSource, AppSources, check_sources, is_good_name, recorded
+from trimtab.app.appsources import HERE, AppSource, AppSources, check_sources, recorded
 from trimtab.engine.units import Destination, OnRemoval, Policy, SyncUnit
 from trimtab.errors import InvalidSpec
 from trimtab.resources import yaml
@@ -84,8 +84,6 @@ def unit_in(content: bytes, unit_id: str, where: str, origin: Origin) -> SyncUni
         raise InvalidSpec(where, f"it does not describe a unit: {error}", _MEND) from error
     if file.id not in {"", unit_id}:
         raise InvalidSpec(where, f"it is named for unit {unit_id} and says {file.id}", "Rename it")
-    if not is_good_name(unit_id):
-        raise InvalidSpec(where, "the unit's name has characters that cannot be shown", "Rename it")
     check_sources(sources, where)
     return SyncUnit(
         id=unit_id,
