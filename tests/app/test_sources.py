@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from msgspec.structs import replace
 
 from testbed.gitserver import HttpRepository, SshRepository
+from tests.sources.githost import basic_header, git_host
 from tests.sources.upstream import Upstream
 from trimtab.app import open_manifests
 from trimtab.app.appsources import AppSource, AppSources, recorded
@@ -21,12 +25,15 @@ from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSe
 from trimtab.sources.rendering.specs import Capabilities, Helm, SourceSpec
 from trimtab.sources.repositories.complaints import CredentialRefused
 
+CHART = "apiVersion: v2\nname: %s\nversion: 1.0.0\n"
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: private}\n"
 
 
 @asynccontextmanager
-async def manifests_with(folder: Path, *entries: str, programs: str = "") -> AsyncIterator[SourceManifests]:
-    """Manifests for somebody whose credentials file has these entries, and who has these programs."""
+async def manifests_with(
+    folder: Path, *entries: str, tools: str = "", remotes: tuple[str, ...] = ()
+) -> AsyncIterator[SourceManifests]:
+    """Manifests for somebody whose credentials file has these entries."""
     file = folder / "credentials.toml"
     file.touch(0o600)
     file.write_text("".join(f"[[credential]]\n{entry}\n" for entry in entries))
@@ -38,10 +45,12 @@ async def manifests_with(folder: Path, *entries: str, programs: str = "") -> Asy
             allow_schemes=("https", "ssh", "http"),
             allow_hosts=("127.0.0.1",),
         ),
-        rendering=RenderingSettings(cache=str(folder / "renders"), key=str(folder / "apart" / "key")),
+        rendering=RenderingSettings(
+            cache=str(folder / "renders"), key=str(folder / "apart" / "key"), remotes=remotes
+        ),
     )
     path = os.environ["PATH"]  # noqa: TID251 - tests are an edge: git and ssh are where the machine has them
-    async with open_manifests(settings, path=f"{programs}:{path}" if programs else path) as manifests:
+    async with open_manifests(settings, path=f"{tools}:{path}" if tools else path) as manifests:
         yield manifests
 
 
@@ -152,7 +161,7 @@ async def test_several_sources_make_one_app_and_each_has_a_revision_of_its_own(
     )
     unit = replace(unit_of(""), source=recorded(several))
     entry = password_entry(git_http, git_http.url, git_http.password)
-    async with manifests_with(tmp_path, entry, programs=str(helm.parent)) as manifests:
+    async with manifests_with(tmp_path, entry, tools=str(helm.parent)) as manifests:
         made = await manifests.generate(unit, "")
         assert [each.manifest["metadata"]["name"] for each in made.manifests] == ["made", "private"]
         assert made.manifests[0].manifest["data"] == {"size": "large"}
@@ -178,3 +187,38 @@ async def test_several_sources_make_one_app_and_each_has_a_revision_of_its_own(
         third = upstream.commit({"live.yaml": "size: huge\n", "notes": "nobody reads them"})
         after = await manifests.generate(unit, f"{third},,,")
         assert (after.digest, after.revision) == (before.digest, before.revision.replace(second, third))
+
+
+def packed_chart(name: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as packed:
+        for path, text in (("Chart.yaml", CHART % name), ("templates/a.yaml", MANIFEST)):
+            member = tarfile.TarInfo(f"{name}/{path}")
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+async def test_what_the_chart_of_a_folder_needs_is_fetched_with_the_entry_for_it(
+    tmp_path: Path, helm: Path
+) -> None:
+    shelf = {
+        "index.yaml": b"entries: {sub: [{version: 1.0.0, urls: [sub.tgz]}]}",
+        "sub.tgz": packed_chart("sub"),
+    }
+
+    async def serve(request: web.Request) -> web.Response:
+        is_welcome = request.headers.get("Authorization") == basic_header("me", "opensesame")
+        return web.Response(body=shelf[request.path[1:]]) if is_welcome else web.Response(status=401)
+
+    async with git_host(tmp_path) as host:
+        host.lie = serve
+        needs = f"dependencies: [{{name: sub, version: ^1, repository: '{host.url}'}}]\n"
+        (tmp_path / "app").mkdir()
+        (tmp_path / "app" / "Chart.yaml").write_text(CHART % "app" + needs)
+        entry = f'url = "{host.url}"\nusername = "me"\npassword = "opensesame"'
+        unit = replace(unit_of(""), source=recorded(AppSource(folder=str(tmp_path / "app"))))
+        tools, remotes = str(helm.parent), (host.url,)
+        async with manifests_with(tmp_path, entry, tools=tools, remotes=remotes) as manifests:
+            made = await manifests.generate(unit, "")
+    assert [each.manifest["metadata"]["name"] for each in made.manifests] == ["private"]

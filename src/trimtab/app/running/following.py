@@ -29,7 +29,7 @@ from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
 from trimtab.app.running.versions import Versions
 from trimtab.app.sources import SourceManifests, Wishes
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.sources import Charts, Renderer, Repositories, Request, RevisionOrigin
 from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
@@ -248,6 +248,7 @@ class FollowedManifests(SourceManifests):
 
         super().__init__(renderer, at_hand, charts_at_hand, wishes, Capabilities())
         self._repositories = repositories
+        self._shelf = charts
         self._readers = readers
         self._asked_of = capabilities
         #: whose units were synced to another commit than the newest known: the remote is asked once more
@@ -298,13 +299,18 @@ class FollowedManifests(SourceManifests):
         try:
             found = await super()._chart(follower, wanted)
         except TrimtabError as error:
-            if last is None or not is_known:
+            kept = last if is_known else self._recalled(wanted, error)
+            if kept is None:
                 raise
-            self._note_stale(follower, f"{error} Version {last.version} stays in force.")
-            return last
+            self._note_stale(follower, f"{error} Version {kept.version} stays in force.")
+            return kept
         if not is_known or found != last:
             self._given[follower] = place, found
         return found
+
+    def _recalled(self, wanted: WantedChart, error: TrimtabError) -> ChartRevision | None:
+        """What an earlier process was given, if the repository is silent: one that refuses has spoken."""
+        return self._shelf.recall(wanted) if isinstance(error, Unavailable) else None
 
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:
         return await self._asked_of(unit.destination.cluster)
