@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from trimtab.app.acquainted import AskedOnceCluster
 from trimtab.app.ahead import Ahead
 from trimtab.app.appsources import HERE
 from trimtab.app.delegating import Delegation
@@ -21,6 +22,7 @@ from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
+from trimtab.app.lastknown import Away, LastKnown
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.trees import Node, grown
@@ -98,13 +100,16 @@ class Apps:
             await until_recorded(self.records(only=name), name, event, seconds)
 
     @asynccontextmanager
-    async def work_on(self, unit: SyncUnit, *, renders: bool = False) -> AsyncIterator[Work]:
+    async def work_on(
+        self, unit: SyncUnit, *, renders: bool = False, only_looks: bool = False
+    ) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked.
 
         Whoever is about to look at the app as its source wants it says so with `renders`: that is made while
-        the cluster is read.
+        the cluster is read. Whoever `only_looks` is shown what was synced last while the source is away.
         """
-        manifests = Ahead(self.manifests, unit)
+        last_known = LastKnown(self.manifests, self.archive())
+        manifests = Ahead(last_known if only_looks else self.manifests, unit)
         # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
         draft = DraftStore(replace(unit, operation=None))
         engine = Engine(
@@ -135,10 +140,15 @@ class Apps:
                 running.append(group.create_task(manifests.begin()))
             try:
                 await ready
-                yield Work(self, engine, draft, unit)
+                yield Work(self, engine, draft, unit, last_known)
             finally:
                 for each in running:
                     each.cancel()
+
+    def only_looking(self) -> Apps:
+        """The same apps for somebody who only looks and is gone: kinds are asked for once."""
+        cluster = AskedOnceCluster(self.cluster)
+        return Apps(cluster, self._settings, self.manifests, self.installation, self._who)
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
@@ -209,7 +219,9 @@ def _silent(_unit: SyncUnit) -> None:
 class Work:
     """One app at hand."""
 
-    def __init__(self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit) -> None:
+    def __init__(
+        self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit, last_known: LastKnown
+    ) -> None:
         self.engine = engine
         self.name = unit.id
         #: what the last plan met that is in nobody's way, but should be known
@@ -223,6 +235,12 @@ class Work:
         self._is_as_asked = False
         self._delegation = Delegation(apps, engine, draft, self._records, unit)
         self._was_synced = False
+        self._last_known = last_known
+
+    @property
+    def away(self) -> Away | None:
+        """Why it was compared with what was synced last, if it was."""
+        return self._last_known.away
 
     @property
     def objects(self) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Protocol, TypeAlias
 
@@ -25,7 +25,7 @@ from trimtab.app.appsources import (
     sources_of,
     unit_behind,
 )
-from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
+from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble, trouble_of
 from trimtab.app.running.versions import Versions
 from trimtab.app.sources import SourceManifests, Wishes
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
@@ -63,6 +63,14 @@ class _Moved(Struct, frozen=True):
     after: Revision
 
 
+class _Troubled(Struct, frozen=True):
+    """One follower who lacks news."""
+
+    follower: str
+    url: str
+    standing: Standing
+
+
 class Commits:
     """Follows the repositories of units, and has units looked at when a commit concerns them."""
 
@@ -85,7 +93,9 @@ class Commits:
         self._counts: dict[str, int] = {}
         self._followed: dict[str, AppSource] = {}
         self._stands: dict[str, Standing] = {}
-        self._moved: asyncio.Queue[_Moved] = asyncio.Queue()
+        #: what followers were told: those of one repository are told one after another, and heard together
+        self._heard: asyncio.Queue[_Moved | _Troubled] = asyncio.Queue()
+        self._forgetting: list[Callable[[str], None]] = []
 
     def hear(self, news: UnitNews) -> None:
         """Follow the repositories of units as they come, change and go."""
@@ -99,10 +109,16 @@ class Commits:
 
     def forget(self, unit_id: str) -> None:
         """Follow nothing for a unit any more."""
-        for follower in self._followers(unit_id):
+        for follower in self._followers(unit_id) or [unit_id]:
             self._unfollow(follower)
+            for forget in self._forgetting:
+                forget(follower)
         self._counts.pop(unit_id, None)
         self.readers.forget(unit_id)
+
+    def when_forgotten(self, forget: Callable[[str], None]) -> None:
+        """Have somebody else forget followers, too, whenever their unit is followed no longer."""
+        self._forgetting.append(forget)
 
     def _followers(self, unit_id: str) -> list[str]:
         return [follower_of(unit_id, number) for number in range(self._counts.get(unit_id, 0))]
@@ -126,14 +142,17 @@ class Commits:
         return len(set(map(unit_behind, self._repositories.hint(change).consumers)))
 
     async def run(self) -> None:
-        """Have units looked at as commits come, for ever."""
+        """Have units looked at as commits come, and tell what keeps them from coming, for ever."""
         while True:
-            moved = [await self._moved.get()]
-            while not self._moved.empty():
-                moved.append(self._moved.get_nowait())
+            heard = [await self._heard.get()]
+            while not self._heard.empty():
+                heard.append(self._heard.get_nowait())
+            for trouble in _troubles(heard, self._clock.now()):
+                self._tell(trouble)
             ways: dict[tuple[Revision | None, Revision], list[str]] = {}
-            for each in moved:
-                ways.setdefault((each.before, each.after), []).append(each.follower)
+            for each in heard:
+                if isinstance(each, _Moved):
+                    ways.setdefault((each.before, each.after), []).append(each.follower)
             for (before, after), followers in ways.items():
                 await self._look_at(before, after, followers)
 
@@ -188,10 +207,21 @@ class Commits:
         known = self._stands.get(follower, Standing())
         self._stands[follower] = standing
         if standing.error is not None and str(standing.error) != str(known.error):
-            unit_id = unit_behind(follower)
-            self._tell(SourceTrouble(at=self._clock.now(), unit=unit_id, reason=standing.message))
+            self._heard.put_nowait(_Troubled(follower, self._followed[follower].repo_url, standing))
         if standing.revision is not None and standing.revision != known.revision:
-            self._moved.put_nowait(_Moved(follower, known.revision, standing.revision))
+            self._heard.put_nowait(_Moved(follower, known.revision, standing.revision))
+
+
+def _troubles(heard: Iterable[_Moved | _Troubled], at: datetime) -> Iterator[SourceTrouble]:
+    """What is wrong, once for all units of a repository that it is wrong with."""
+    alike: dict[tuple[str, str], list[_Troubled]] = {}
+    for each in heard:
+        if isinstance(each, _Troubled):
+            alike.setdefault((each.url, str(each.standing.error)), []).append(each)
+    for (url, error), troubled in alike.items():
+        messages = {each.standing.message for each in troubled}
+        reason = messages.pop() if len(messages) == 1 else f"{error} What each has stays in force."
+        yield trouble_of(url, {unit_behind(each.follower) for each in troubled}, reason, at)
 
 
 def _place(source: AppSource) -> AppSource:
@@ -236,7 +266,7 @@ class FollowedManifests(SourceManifests):
         repositories: Repositories,
         charts: Charts,
         wishes: Wishes,
-        readers: Readers,
+        commits: Commits,
         capabilities: Callable[[str], Awaitable[Capabilities]],
     ) -> None:
 
@@ -249,7 +279,7 @@ class FollowedManifests(SourceManifests):
         super().__init__(renderer, at_hand, charts_at_hand, wishes, Capabilities())
         self._repositories = repositories
         self._shelf = charts
-        self._readers = readers
+        self._readers = commits.readers
         self._asked_of = capabilities
         #: whose units were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
@@ -257,6 +287,12 @@ class FollowedManifests(SourceManifests):
         self._stale: dict[str, list[str]] = {}
         #: the chart that each follower was last given, and for which wish
         self._given: dict[str, tuple[WantedChart, ChartRevision]] = {}
+        commits.when_forgotten(self._forget)
+
+    def _forget(self, follower: str) -> None:
+        self._doubtful.discard(follower)
+        self._stale.pop(unit_behind(follower), None)
+        self._given.pop(follower, None)
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of a unit's source; with a warning if they are of the last good revision."""

@@ -182,9 +182,7 @@ async def _loops(
             charts.fetch, wishes, settings.repositories, clock=clock, look=view.look, tell=tell
         )
         commits = Commits(repositories, renderer, wishes, versions, clock=clock, look=view.look, tell=tell)
-        followed = FollowedManifests(
-            renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
-        )
+        followed = FollowedManifests(renderer, repositories, charts, wishes, commits, clusters.capabilities)
         manifests = TimedManifests(followed, process.figures.rendered, clock)
         declarations = _declarations(process)
         view.commits = commits
