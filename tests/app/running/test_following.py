@@ -236,6 +236,13 @@ async def test_a_commit_to_borrowed_values_has_exactly_those_looked_at_that_borr
         third = await after(origin, {"templates/b.yaml": CONFIG_MAP % ("more", 1)})
         assert sorted(looked) == ["api", "api", "web"]
 
+        # Mirrors that were damaged are made anew, whichever source they are of.
+        for pack in (tmp_path / "mirrors").rglob("*.pack"):
+            pack.chmod(0o600)
+            pack.write_bytes(pack.read_bytes()[:40])
+        mended = await manifests.generate(replace(api, id="new"), f"{third},{second}")
+        assert (mended.revision, len(mended.manifests)) == (f"{third},{second}", 2)
+
         # One repository is away: what it said last stays in force, beside what the other says now.
         await manifests.generate(api, "")
         values.folder.rename(tmp_path / "away")
