@@ -65,6 +65,8 @@ def test_shards_of_another_division_are_rivals() -> None:
         ({"repoURL": "https://git.example/shop.git"}, "", True),
         ({"folder": "/home/ann/shop"}, "", False),
         ({"folder": "/srv/shop"}, "/srv/units", True),
+        ({"sources": [{"repoURL": "c"}, {"repoURL": "v", "ref": "v"}]}, "", True),
+        ({"sources": [{"repoURL": "c"}, {"folder": "/home/ann/v", "ref": "v"}]}, "", False),
         ("nothing that could be read", "", False),
     ],
 )

@@ -17,11 +17,12 @@ from testbed.gitserver import HttpRepository, SshRepository
 from tests.sources.githost import basic_header, git_host
 from tests.sources.upstream import Upstream
 from trimtab.app import open_manifests
-from trimtab.app.sources import AppSource, SourceManifests, recorded
+from trimtab.app.appsources import AppSource, AppSources, recorded
+from trimtab.app.sources import SourceManifests
 from trimtab.engine.units import Destination, SyncUnit
 from trimtab.errors import Conflict
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings, Settings
-from trimtab.sources.rendering.specs import Capabilities
+from trimtab.sources.rendering.specs import Capabilities, Helm, SourceSpec
 from trimtab.sources.repositories.complaints import CredentialRefused
 
 CHART = "apiVersion: v2\nname: %s\nversion: 1.0.0\n"
@@ -125,6 +126,67 @@ async def test_a_folder_that_says_the_same_is_not_rendered_again_and_one_that_ch
         assert [each.manifest["metadata"]["name"] for each in second.manifests] == ["other"]
         manifests.learn(Capabilities(kube_version="1.99.0"))
         assert await manifests.generate(unit, "") == second
+
+
+TEMPLATE = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: made}
+data: {size: "{{ .Values.size }}"}
+"""
+
+
+def written(folder: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return str(folder)
+
+
+async def test_several_sources_make_one_app_and_each_has_a_revision_of_its_own(
+    tmp_path: Path, git_http: HttpRepository, helm: Path
+) -> None:
+    upstream = Upstream(git_http.path)
+    first = upstream.commit({"live.yaml": "size: large\n"})
+    chart = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "templates/a.yaml": TEMPLATE}
+    several = AppSources(
+        (
+            AppSource(repo_url=git_http.url, target_revision="main", ref="values"),
+            AppSource(
+                folder=written(tmp_path / "chart", chart),
+                spec=SourceSpec(helm=Helm(value_files=("$values/live.yaml", "$more/more.yaml"))),
+            ),
+            AppSource(folder=written(tmp_path / "more", {"more.yaml": "other: 1\n"}), ref="more"),
+            AppSource(folder=written(tmp_path / "plain", {"a.yaml": MANIFEST}), spec=SourceSpec(path=".")),
+        )
+    )
+    unit = replace(unit_of(""), source=recorded(several))
+    entry = password_entry(git_http, git_http.url, git_http.password)
+    async with manifests_with(tmp_path, entry, tools=str(helm.parent)) as manifests:
+        made = await manifests.generate(unit, "")
+        assert [each.manifest["metadata"]["name"] for each in made.manifests] == ["made", "private"]
+        assert made.manifests[0].manifest["data"] == {"size": "large"}
+        assert made.manifests[1].where == "a.yaml, document 1, line 1 of source 4"
+        values, chart_files, more, plain = made.revision.split(",")
+        assert values == first
+        assert len({chart_files, more, plain}) == 3
+        assert await manifests.generate(unit, made.revision) == made
+
+        # What is agreed to stays what it is: the commit of one source, and the files of another.
+        second = upstream.commit({"live.yaml": "size: huge\n"})
+        again = await manifests.generate(unit, made.revision)
+        assert (again.revision, again.digest) == (made.revision, made.digest)
+        moved = await manifests.generate(unit, f"{second},,,")
+        assert moved.manifests[0].manifest["data"] == {"size": "huge"}
+        assert moved.revision.split(",")[0::3] == [second, plain]
+        written(tmp_path / "more", {"more.yaml": "size: own\n"})
+        with pytest.raises(Conflict, match="no longer holds what was agreed to"):
+            await manifests.generate(unit, made.revision)
+
+        # A commit that changes nothing for whoever borrows is another revision of the same manifests.
+        before = await manifests.generate(unit, f"{second},,,")
+        third = upstream.commit({"live.yaml": "size: huge\n", "notes": "nobody reads them"})
+        after = await manifests.generate(unit, f"{third},,,")
+        assert (after.digest, after.revision) == (before.digest, before.revision.replace(second, third))
 
 
 def packed_chart(name: str) -> bytes:

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from trimtab.apiserver import MemoryCluster
 from trimtab.app import Apps
+from trimtab.app.appsources import HERE
 from trimtab.app.installation import find_installation
-from trimtab.app.sources import HERE
 from trimtab.engine.operations import Operation, OperationState
 from trimtab.engine.units import Destination, Generated, Policy, SyncUnit
 from trimtab.errors import ClusterUnreachable, GitUnreachable, Missing

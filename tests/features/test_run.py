@@ -185,7 +185,8 @@ def test_a_killed_runner_is_succeeded_by_another_which_goes_on_with_the_same_fil
     units.mkdir()
     shop.mkdir()
     (shop / "settings.yaml").write_text(SETTINGS % "blue")
-    (units / "shop.yaml").write_text(UNIT % person.namespace)
+    two = "sources: [{folder: ../shop}, {folder: ../more, ref: more}]"
+    (units / "shop.yaml").write_text(UNIT.replace("source: {folder: ../shop}", two) % person.namespace)
     with runner(person, "--units", str(units), **SOON) as first:
         first.until("OperationEnded", unit="shop", phase="Succeeded")
         with runner(person, "--units", str(units), **SOON) as second:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from trimtab.app.acquainted import AskedOnceCluster
 from trimtab.app.ahead import Ahead
+from trimtab.app.appsources import HERE
 from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, failed, is_same_deletion, late, until_deleted
 from trimtab.app.differing import Differing, differing, warnings_in
@@ -24,7 +25,6 @@ from trimtab.app.installation import Installation, record_installation
 from trimtab.app.lastknown import Away, LastKnown
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
-from trimtab.app.sources import HERE
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import patient, until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore

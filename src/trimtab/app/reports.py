@@ -5,22 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from trimtab.app.appsources import source_reports, sources_in, sources_of
 from trimtab.app.naming import key_report
-from trimtab.app.sources import source_in, source_of
 from trimtab.engine.units import Deployed, ResourceSummary, SyncUnit
 from trimtab.kube.times import seconds_text
 
 
 def app_report(unit: SyncUnit) -> dict[str, Any]:
     """How an app stood when it was last looked at."""
-    stands, ran = unit.status, unit.status.operation_state
+    stands, ran, sources = unit.status, unit.status.operation_state, sources_of(unit)
     return {
         "app": unit.id,
         "sync": stands.verdict.value,
         "health": stands.health.status.value,
         "revision": stands.revision,
         "namespace": unit.destination.namespace,
-        "source": str(source_of(unit)),
+        "source": str(sources),
+        "sources": source_reports(sources, stands.revision),
         "held": unit.hold,
         "message": stands.health.message,
         "objectCount": len(stands.resources),
@@ -48,6 +49,7 @@ def resource_report(summary: ResourceSummary) -> dict[str, Any]:
 
 def deployed_report(entry: Deployed) -> dict[str, Any]:
     """One successful sync."""
+    sources = sources_in(entry.source)
     return {
         "id": entry.id,
         "revision": entry.revision,
@@ -55,7 +57,8 @@ def deployed_report(entry: Deployed) -> dict[str, Any]:
         "startedAt": moment(entry.started_at),
         "seconds": round((entry.deployed_at - entry.started_at).total_seconds(), 3),
         "by": entry.asked_by,
-        "source": str(source_in(entry.source)),
+        "source": str(sources),
+        "sources": source_reports(sources, entry.revision),
     }
 
 

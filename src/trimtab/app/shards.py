@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from trimtab.app.sources import source_of
+from trimtab.app.appsources import sources_of
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import TrimtabError
 from trimtab.kube.leases import LeaseTerms
@@ -88,7 +88,7 @@ def is_kept(unit: SyncUnit) -> bool:
     if unit.declared_in:
         return True
     try:
-        return bool(source_of(unit).repo_url)
+        return not sources_of(unit).is_local
     except TrimtabError:
         return False
 

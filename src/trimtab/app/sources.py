@@ -1,16 +1,25 @@
-"""Where an app comes from, and how the engine gets its manifests: sources behind the engine's role."""
+"""How the engine gets the manifests of apps: sources behind the engine's role; `appsources` says which."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec import Struct
 
+from trimtab.app.appsources import (
+    AppSource,
+    check_sources,
+    follower_of,
+    joined,
+    lent_to,
+    revisions_in,
+    sources_of,
+    unit_behind,
+)
 from trimtab.app.standby import on_standby
 from trimtab.errors import Conflict, Damaged, InvalidSpec
 from trimtab.resources.manifests import Found
@@ -18,7 +27,7 @@ from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
 from trimtab.sources.charts.wishes import Brought, ChartRevision, WantedChart
 from trimtab.sources.rendering.rendered import Rendered
-from trimtab.sources.rendering.specs import Capabilities, SourceSpec
+from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
 
@@ -28,46 +37,8 @@ if TYPE_CHECKING:
 
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
-#: the cluster at hand, as records name it
-HERE: Final = "here"
 #: what charts are told when no cluster is at hand: what helm itself assumes
 ASSUMED: Final = Capabilities()
-
-
-class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A folder of the machine at hand, or a repository and what of it; and how manifests are made of it.
-
-    With a chart in its spec, the repository is one of charts: https://… or oci://….
-    """
-
-    folder: str = ""
-    repo_url: str = msgspec.field(default="", name="repoURL")
-    target_revision: str = "HEAD"
-    spec: SourceSpec = SourceSpec()
-
-    def __str__(self) -> str:
-        chart = f"chart {self.spec.chart} of " if self.spec.chart else ""
-        place = self.folder or f"{chart}{self.repo_url} at {self.target_revision}"
-        return f"{place}, {self.spec.path}" if self.spec.path else place
-
-
-def source_of(unit: SyncUnit) -> AppSource:
-    """The source that a unit's record names."""
-    return source_in(unit.source, f"app {unit.id}")
-
-
-def source_in(record: Any, subject: str = "history") -> AppSource:
-    """The source that a record holds."""
-    try:
-        return msgspec.convert(record, AppSource)
-    except msgspec.ValidationError as error:
-        raise InvalidSpec(subject, f"its source cannot be read: {error}", "Sync it anew") from error
-
-
-def recorded(source: AppSource) -> dict[str, Any]:
-    """The source as a unit's record holds it."""
-    built: dict[str, Any] = msgspec.to_builtins(source)
-    return built
 
 
 @asynccontextmanager
@@ -160,12 +131,22 @@ class Wishes:
         )
 
 
-class _Made(Struct, frozen=True, kw_only=True):
-    """What a request came to."""
+class _Read(Struct, frozen=True):
+    """A source with its files, and the commit or version they are of; a folder as it is has none."""
 
-    request: Request
-    #: names all that it was made from
-    key: str
+    source: AppSource
+    tree: FolderOrigin | RevisionOrigin | ChartOrigin
+    commit: str
+
+
+class _Made(Struct, frozen=True, kw_only=True):
+    """What requests came to."""
+
+    #: a source that lends to nobody is in no request
+    read: tuple[_Read, ...]
+    requests: tuple[Request, ...]
+    #: name all that it was made from
+    keys: tuple[str, ...]
     generated: Generated
 
 
@@ -203,78 +184,100 @@ class SourceManifests:
         await self._renderer.get_ready()
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
-        """The manifests of the unit's source, at a revision or the one that the source names."""
+        """The manifests of the unit's sources, at a revision or those that the sources name."""
         del no_cache  # a render's key names all it was made from: there is nothing to mistrust
-        source = source_of(unit)
-        tree, commit = await self._tree(unit.id, source, revision)
-        request = Request(
-            name=unit.id,
-            namespace=unit.destination.namespace,
-            spec=source.spec,
-            tree=tree,
-            capabilities=await self._capabilities_for(unit),
-            credentials=self._wishes.credentials(),
-        )
+        sources, subject = sources_of(unit), f"app {unit.id}"
+        check_sources(sources, subject)
+        asked = revisions_in(revision, sources, subject)
+        found = [
+            await self._read(follower_of(unit.id, number), source, wanted)
+            for number, (source, wanted) in enumerate(zip(sources.entries, asked, strict=True))
+        ]
+        read = tuple(found)
+        requests = await self._requests(unit, read)
         try:
-            made = await self._kept(request) or await self._made(request, commit)
+            made = await self._kept(read, requests) or await self._made(read, requests)
         except Damaged:
-            if not isinstance(tree, RevisionOrigin):
+            if not await self._mend_all(read):
                 raise
-            await self._mend(source, tree.revision)
-            made = await self._made(request, commit)
-        if revision.startswith(_FILES) and revision != made.revision:
-            reason = f"its folder no longer holds what was agreed to, {revision}"
-            raise Conflict(f"app {unit.id}", reason, "Sync it anew, or put the files back")
+            made = await self._made(read, requests)
+        _check_agreed(asked, revisions_in(made.revision, sources, subject), subject)
         return made
 
-    async def _kept(self, request: Request) -> Generated | None:
-        """What was made last, if it is what this request would come to."""
-        last = self._last
-        if last is None or last.request != request:
-            return None
-        (key,) = await self._renderer.keys((request,))
-        return last.generated if key == last.key else None
+    async def _requests(self, unit: SyncUnit, read: Sequence[_Read]) -> tuple[Request, ...]:
+        """What has to be rendered: each source that is more than a lender, with the files that it borrows."""
+        lenders = {each.source.ref: each.tree for each in read if each.source.ref}
+        capabilities, credentials = await self._capabilities_for(unit), self._wishes.credentials()
+        return tuple(
+            Request(
+                name=unit.id,
+                namespace=unit.destination.namespace,
+                spec=each.source.spec,
+                tree=each.tree,
+                refs={ref: lenders[ref] for ref in lent_to(each.source.spec)},
+                capabilities=capabilities,
+                credentials=credentials,
+            )
+            for each in read
+            if each.source.renders
+        )
 
-    async def _made(self, request: Request, commit: str) -> Generated:
+    async def _kept(self, read: tuple[_Read, ...], requests: tuple[Request, ...]) -> Generated | None:
+        """What was made last, if it is what these requests would come to."""
+        last = self._last
+        if last is None or (last.read, last.requests) != (read, requests):
+            return None
+        return last.generated if await self._renderer.keys(requests) == last.keys else None
+
+    async def _made(self, read: tuple[_Read, ...], requests: tuple[Request, ...]) -> Generated:
         # Rendering begins before the engine is imported.
         from trimtab.engine.units import Generated
 
-        rendered = await self._renderer.render(request)
-        self._note(request.name, request.tree, rendered)
+        rendered = [await self._renderer.render(request) for request in requests]
+        self._note(requests, rendered)
+        whole = _digest(rendered)
         generated = Generated(
-            manifests=tuple(Found(manifest=each.manifest(), where=each.where) for each in rendered.manifests),
-            revision=commit or f"{_FILES}{rendered.digest[:12]}",
-            digest=rendered.digest,
-            warnings=rendered.warnings,
+            manifests=tuple(_found(read, rendered)),
+            revision=joined(_revisions(read, rendered, whole)),
+            digest=whole,
+            warnings=tuple(dict.fromkeys(warning for each in rendered for warning in each.warnings)),
         )
-        self._last = _Made(request=request, key=rendered.key, generated=generated)
+        keys = tuple(each.key for each in rendered)
+        self._last = _Made(read=read, requests=requests, keys=keys, generated=generated)
         return generated
 
-    async def _tree(
-        self, unit_id: str, source: AppSource, revision: str
-    ) -> tuple[FolderOrigin | RevisionOrigin | ChartOrigin, str]:
-        """The files, and the commit or version they are of; a folder as it is has none."""
+    async def _read(self, follower: str, source: AppSource, revision: str) -> _Read:
+        """The files of a source at a revision, or the one that it names."""
         if source.folder and (not revision or revision.startswith(_FILES)):
-            return FolderOrigin(path=source.folder), ""
+            return _Read(source, FolderOrigin(path=source.folder), "")
         if source.folder:
-            return await asyncio.to_thread(_checked_out, Path(source.folder), revision)
+            tree, commit = await asyncio.to_thread(_checked_out, Path(source.folder), revision)
+            return _Read(source, tree, commit)
         if source.spec.chart:
             if source.spec.path:
-                raise InvalidSpec(f"app {unit_id}", "a chart has no path", "Name a chart or a path")
+                subject = f"app {unit_behind(follower)}"
+                raise InvalidSpec(subject, "a chart has no path", "Name a chart or a path")
             wanted = self._wishes.chart(source, revision or source.target_revision)
-            chart = await self._chart(unit_id, wanted)
-            return ChartOrigin(revision=chart), chart.version
-        found = await self._fetched(unit_id, source, revision)
-        return RevisionOrigin(revision=found), found.commit
+            chart = await self._chart(follower, wanted)
+            return _Read(source, ChartOrigin(revision=chart), chart.version)
+        found = await self._fetched(follower, source, revision)
+        return _Read(source, RevisionOrigin(revision=found), found.commit)
 
-    async def _chart(self, _unit_id: str, wanted: WantedChart) -> ChartRevision:
+    async def _chart(self, _follower: str, wanted: WantedChart) -> ChartRevision:
         """The version of a chart that is wanted."""
         return await (await self._charts()).fetch(wanted)
 
-    async def _fetched(self, _unit_id: str, source: AppSource, revision: str) -> Revision:
+    async def _fetched(self, _follower: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
         return await (await self._reach()).fetch(wanted)
+
+    async def _mend_all(self, read: Sequence[_Read]) -> bool:
+        """Have the mirrors made anew that lack something; whether there are any that could."""
+        mirrored = [(each.source, each.tree) for each in read if isinstance(each.tree, RevisionOrigin)]
+        for source, tree in mirrored:
+            await self._mend(source, tree.revision)
+        return bool(mirrored)
 
     async def _mend(self, source: AppSource, revision: Revision) -> None:
         """Have a mirror made anew that lacks something of a revision, unless somebody was faster."""
@@ -285,7 +288,37 @@ class SourceManifests:
         """What charts are told of the unit's cluster."""
         return self._capabilities
 
-    def _note(
-        self, unit_id: str, tree: FolderOrigin | RevisionOrigin | ChartOrigin, rendered: Rendered
-    ) -> None:
-        """Hear what a render has read; whoever follows commits wants to know."""
+    def _note(self, requests: Sequence[Request], rendered: Sequence[Rendered]) -> None:
+        """Hear what renders have read; whoever follows commits wants to know."""
+
+
+def _digest(rendered: Sequence[Rendered]) -> str:
+    """Names all manifests together."""
+    from trimtab.resources.digests import digest  # which few apps need
+
+    return rendered[0].digest if len(rendered) == 1 else digest([each.digest for each in rendered])
+
+
+def _found(read: Sequence[_Read], rendered: Sequence[Rendered]) -> Iterator[Found]:
+    """All manifests; where several sources are rendered, each says which of them it came from."""
+    numbers = [number for number, each in enumerate(read, 1) if each.source.renders]
+    for number, each in zip(numbers, rendered, strict=True):
+        place = f" of source {number}" if len(rendered) > 1 else ""
+        for made in each.manifests:
+            yield Found(manifest=made.manifest(), where=f"{made.where}{place}")
+
+
+def _revisions(read: Sequence[_Read], rendered: Sequence[Rendered], whole: str) -> Iterator[str]:
+    """The revision of each source: a folder's is the digest of what it renders to, or helps to render."""
+    left = iter(rendered)
+    for each in read:
+        made = next(left).digest if each.source.renders else whole
+        yield each.commit or f"{_FILES}{made[:12]}"
+
+
+def _check_agreed(asked: Sequence[str], found: Sequence[str], subject: str) -> None:
+    """Return if folders hold what they were asked for."""
+    for wanted, revision in zip(asked, found, strict=True):
+        if wanted.startswith(_FILES) and wanted != revision:
+            reason = f"its folder no longer holds what was agreed to, {wanted}"
+            raise Conflict(subject, reason, "Sync it anew, or put the files back")

@@ -11,7 +11,6 @@ from trimtab.app.running.declared import (
     Amend,
     Hold,
     Move,
-    Origin,
     Record,
     Refuse,
     Remove,
@@ -20,14 +19,12 @@ from trimtab.app.running.declared import (
     Withdraw,
     moves,
     snapshot_of,
-    unit_in,
 )
 from trimtab.app.shards import Shard
-from trimtab.app.sources import AppSource, recorded
-from trimtab.engine.units import Automated, Destination, Pause, Policy, SyncUnit, UnitStatus
+from trimtab.app.unitfiles import Origin, unit_in
+from trimtab.engine.units import Pause, SyncUnit, UnitStatus
 from trimtab.errors import InvalidSpec, Missing
 from trimtab.sources import FolderTree
-from trimtab.sources.rendering.specs import SourceSpec
 
 GIT = Origin(url="https://git.example/fleet.git", target="main", path="units")
 FOLDER = Origin(folder="/srv/units")
@@ -43,52 +40,6 @@ PLAIN = "source: {spec: {path: web}}\n"
 
 def said(text: str, origin: Origin = GIT, name: str = "shop/web") -> SyncUnit:
     return unit_in(text.encode(), name, f"{name}.yaml", origin)
-
-
-def test_a_file_says_all_that_is_wanted_of_a_unit() -> None:
-    source = AppSource(
-        repo_url="https://git.example/shop.git", target_revision="v1", spec=SourceSpec(path="live")
-    )
-    assert said(SHOP) == SyncUnit(
-        id="shop/web",
-        source=recorded(source),
-        destination=Destination(cluster="prod", namespace="shop"),
-        policy=Policy(automated=Automated(prune=True, self_heal=True)),
-        tenant="shop",
-        declared_in="https://git.example/fleet.git, units",
-    )
-
-
-def test_what_a_file_leaves_out_is_its_own_repository_and_the_cluster_at_hand() -> None:
-    unit = said(PLAIN)
-    assert unit.source["repoURL"] == "https://git.example/fleet.git"
-    assert unit.source["targetRevision"] == "main"
-    assert unit.destination == Destination(cluster="here")
-
-
-def test_a_folder_is_meant_from_where_the_files_are() -> None:
-    assert said("source: {folder: ../shop}", FOLDER).source["folder"] == "/srv/shop"
-    assert said("source: {folder: /opt/shop}", FOLDER).source["folder"] == "/opt/shop"
-
-
-@pytest.mark.parametrize(
-    ("text", "origin", "complaint"),
-    [
-        ("source: {folder: /etc}", GIT, "a folder of the runner's machine"),
-        ("source: {repoUrl: x}", GIT, "no field repoUrl"),
-        (PLAIN, FOLDER, "neither folder nor repoURL"),
-        ("source: {folder: a, repoURL: b}", FOLDER, "a folder and a repository"),
-        ("source: {}\nid: other", GIT, "named for unit shop/web and says other"),
-        ("source: {}\nstatus: {}", GIT, "unknown field `status`"),
-        ("destination: {namespace: shop}", GIT, "missing required field `source`"),
-        ("source: {}\ndestination: {namespace: [1]}", GIT, "does not describe a unit"),
-        ("[1, 2]", GIT, "does not describe a unit"),
-        ("source: {spec: {path: " + "x" * 300_000 + "}}", GIT, "more than 256 KiB"),
-    ],
-)
-def test_a_file_that_cannot_be_meant_says_what_is_wrong(text: str, origin: Origin, complaint: str) -> None:
-    with pytest.raises(InvalidSpec, match=complaint):
-        said(text, origin)
 
 
 def test_files_below_a_folder_are_units_by_their_path(tmp_path: Path) -> None:

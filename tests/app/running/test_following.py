@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from tests.committing import git
 from tests.sources.githost import basic_header, git_host
-from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository, keep_records
 from trimtab.app.running.events import (
     AnyEvent,
@@ -30,8 +29,9 @@ from trimtab.app.running.following import Commits, FollowedManifests, keep_crede
 from trimtab.app.running.versions import Versions
 from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
+from trimtab.app.unitfiles import Origin
 from trimtab.engine import MemoryStore
-from trimtab.engine.units import Destination, Gone, Stored, SyncUnit
+from trimtab.engine.units import Destination, Generated, Gone, Stored, SyncUnit, UnitStatus
 from trimtab.errors import SourceRefused, TrimtabError, Unavailable
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings
 from trimtab.sources import Charts, Renderer, Repositories, Request
@@ -179,6 +179,114 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         with pytest.raises(TrimtabError):
             await manifests.generate(units[0], "1" * 40)
         running.cancel()
+
+
+CHART = {
+    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    "templates/a.yaml": CONFIG_MAP % ("made", "{{ .Values.size }}"),
+}
+
+
+def borrowing(name: str, chart: Upstream, values: Upstream) -> SyncUnit:
+    """A unit whose chart is in one repository, and its values in a file of its name in another."""
+    helm = {"value_files": [f"$values/{name}.yaml"]}
+    several = [
+        {"repoURL": chart.url, "targetRevision": "main", "spec": {"helm": helm}},
+        {"repoURL": values.url, "targetRevision": "main", "ref": "values"},
+    ]
+    return SyncUnit(id=name, source={"sources": several}, destination=Destination(cluster="here"))
+
+
+async def test_a_commit_to_borrowed_values_has_exactly_those_looked_at_that_borrow_them(
+    tmp_path: Path, origin: Upstream, helm: Path
+) -> None:
+    values = Upstream(tmp_path / "values")
+    first = origin.commit({**CHART})
+    settings = values.commit({"web.yaml": "size: 1\n", "api.yaml": "size: 1\n"})
+    heard, looked = Hearing(), list[str]()
+    rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1)
+    async with (
+        repositories(tmp_path) as repos,
+        Charts(RepositoriesSettings(folder=str(tmp_path))) as charts,
+        Renderer(rendering, ProgramsSettings(), path=f"{helm.parent}:{PATH}") as renderer,
+        plain_group() as group,
+    ):
+        commits = Commits(
+            repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=looked.append, tell=heard.tell
+        )
+        manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits, nothing_special)
+        running = group.create_task(commits.run())
+        web, api = units = [borrowing(name, origin, values) for name in ("web", "api")]
+        for each in units:
+            commits.hear(Stored(each))
+        await heard.until(lambda: len(heard.of(CommitFound)) == 2 and len(looked) == 4)
+        for each in units:
+            assert (await manifests.generate(each, "")).revision == f"{first},{settings}"
+        looked.clear()
+
+        async def after(upstream: Upstream, files: dict[str, str | None]) -> str:
+            commit = upstream.commit(files)
+            assert commits.hint(change_of(upstream)) == 2
+            await heard.until(lambda: [each for each in heard.of(CommitFound) if each.revision == commit])
+            return commit
+
+        second = await after(values, {"api.yaml": "size: 2\n"})
+        assert looked == ["api"]
+        assert (await manifests.generate(api, "")).revision == f"{first},{second}"
+        third = await after(origin, {"templates/b.yaml": CONFIG_MAP % ("more", 1)})
+        assert sorted(looked) == ["api", "api", "web"]
+
+        # Mirrors that were damaged are made anew, whichever source they are of.
+        for pack in (tmp_path / "mirrors").rglob("*.pack"):
+            pack.chmod(0o600)
+            pack.write_bytes(pack.read_bytes()[:40])
+        mended = await manifests.generate(replace(api, id="new"), f"{third},{second}")
+        assert (mended.revision, len(mended.manifests)) == (f"{third},{second}", 2)
+
+        # One repository is away: what it said last stays in force, beside what the other says now.
+        await manifests.generate(api, "")
+        values.folder.rename(tmp_path / "away")
+        await heard.until(lambda: sum(each.units for each in heard.of(SourceTrouble)) == 2)
+        kept = await manifests.generate(api, "")
+        assert (kept.revision, len(kept.manifests)) == (f"{third},{second}", 2)
+        assert commits.problem("api") == commits.problem("web") != ""
+
+        # Who no longer borrows, and who goes, follows nothing of it any more.
+        commits.hear(Stored(replace(web, source={"repoURL": origin.url, "targetRevision": "main"})))
+        assert commits.problem("web") == ""
+        commits.hear(Gone("api"))
+        assert (commits.hint(change_of(values)), commits.hint(change_of(origin))) == (0, 1)
+        running.cancel()
+
+
+async def test_a_runner_that_begins_while_git_is_away_recalls_each_source_from_its_mirror(
+    tmp_path: Path, origin: Upstream
+) -> None:
+    other = Upstream(tmp_path / "other")
+    revision = ",".join(
+        each.commit({"a.yaml": CONFIG_MAP % (each.folder.name, 1)}) for each in (origin, other)
+    )
+    several = [{"repoURL": each.url, "targetRevision": "main"} for each in (origin, other)]
+    unit = SyncUnit(id="both", source={"sources": several}, destination=Destination(cluster="here"))
+    rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"), concurrency=1)
+
+    async def begun(status: UnitStatus) -> Generated:
+        async with (
+            repositories(tmp_path) as repos,
+            Charts(RepositoriesSettings(folder=str(tmp_path))) as charts,
+        ):
+            commits = Commits(repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=print, tell=print)
+            manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits, nothing_special)
+            commits.hear(Stored(replace(unit, status=status)))
+            return await manifests.generate(unit, "")
+
+    async with Renderer(rendering, ProgramsSettings(), path=PATH) as renderer:
+        assert (await begun(UnitStatus())).revision == revision
+        for each in (origin, other):
+            each.folder.rename(tmp_path / f"away-{each.folder.name}")
+        made = await begun(UnitStatus(revision=revision))
+    assert (made.revision, len(made.manifests)) == (revision, 2)
+    assert [each.endswith("stays in force.") for each in made.warnings] == [True, True]
 
 
 FOUND = ChartRevision(

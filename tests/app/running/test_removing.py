@@ -15,7 +15,7 @@ from tests.app.running.test_runner import is_synced
 from tests.engine.stage import config_map, job
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.app.running.declared import Origin, Snapshot
+from trimtab.app.running.declared import Snapshot
 from trimtab.app.running.declaring import Declarations
 from trimtab.app.running.events import (
     UnitRemovalHeld,
@@ -36,6 +36,7 @@ from trimtab.app.running.removing import (
     next_step,
     step_back,
 )
+from trimtab.app.unitfiles import Origin
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.units import Destination, OnRemoval, Pause, Policy, SyncUnit, UnitStatus
 from trimtab.errors import InvalidSpec

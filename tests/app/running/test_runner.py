@@ -11,7 +11,7 @@ from tests.app.running.stage import CONFIG_MAPS, NAMESPACE, Stage, running
 from tests.engine.stage import config_map, job
 from trimtab.apiserver import MemoryCluster
 from trimtab.app.handing import agreed
-from trimtab.app.running.declared import Origin, Snapshot
+from trimtab.app.running.declared import Snapshot
 from trimtab.app.running.declaring import Declarations
 from trimtab.app.running.events import (
     ShardHandedOver,
@@ -22,6 +22,7 @@ from trimtab.app.running.events import (
 )
 from trimtab.app.running.runner import Runner
 from trimtab.app.shards import app_lease
+from trimtab.app.unitfiles import Origin
 from trimtab.engine.events import ClusterLost, OperationEnded, OperationWaits
 from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict

@@ -211,3 +211,15 @@ def test_metrics_of_several_shards_are_one_answer_that_prometheus_reads() -> Non
     counted = [line for line in text.splitlines() if line.startswith("argocd_app_reconcile_count")]
     assert [line.split('shard="')[1][0] for line in counted] == ["0", "1"]
     assert "_created" not in text
+
+
+def test_a_unit_of_several_sources_names_each_and_never_a_password() -> None:
+    git = {"repoURL": "https://git.example/shop.git", "spec": {"path": "live"}}
+    charts = {"repoURL": "https://charts.example", "spec": {"chart": "web"}}
+    private = {"repoURL": "https://ann:secret@git.example/values.git", "ref": "values"}
+
+    def told(*sources: object) -> object:
+        return unit_json(msgspec.structs.replace(WEB, source={"sources": sources}), "")["source"]
+
+    assert told(git, charts) == "https://git.example/shop.git live; https://charts.example/index.yaml"
+    assert "secret" not in str(told(git, private))

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from trimtab.app.appsources import AppSource
 from trimtab.app.running.events import AnyEvent, ChartFound, SourceTrouble
 from trimtab.app.running.versions import Versions
-from trimtab.app.sources import AppSource, Wishes
+from trimtab.app.sources import Wishes
 from trimtab.errors import InvalidSpec, SourceRefused, TrimtabError, Unavailable
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.charts.wishes import ChartRevision, WantedChart

@@ -12,8 +12,8 @@ from tests.engine.stage import Json, Sources
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import Timing, behaviours_of
 from trimtab.app.apps import Apps
+from trimtab.app.appsources import HERE, AppSource, recorded
 from trimtab.app.installation import find_installation
-from trimtab.app.sources import HERE, AppSource, recorded
 from trimtab.app.why import explain
 from trimtab.app.why.chain import Answer
 from trimtab.engine.events import OperationWaits, UnitEvent

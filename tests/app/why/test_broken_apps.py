@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
 from tests.engine.stage import Json, config_map, deployment, job
+from trimtab.app.appsources import AppSource, recorded
 from trimtab.app.deletion import DELETION, NotGone
 from trimtab.app.fencing import FencedCluster
 from trimtab.app.holds import pause
 from trimtab.app.rollbacks import pin_for
 from trimtab.app.shards import shards
-from trimtab.app.sources import AppSource, recorded
 from trimtab.app.why.showing import answer_json, answer_text
 from trimtab.engine.stores.changing import with_pin
 from trimtab.engine.units import Automated, Policy

@@ -18,7 +18,7 @@ from tests.committing import git
 from tests.engine.stage import config_map
 from trimtab.apiserver import MemoryCluster, kubeconfig, serve
 from trimtab.app import Apps, open_manifests
-from trimtab.app.sources import AppSource, recorded
+from trimtab.app.appsources import AppSource, recorded
 from trimtab.app.why import explain
 from trimtab.app.why.chain import Answer
 from trimtab.errors import Missing

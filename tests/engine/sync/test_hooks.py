@@ -99,6 +99,8 @@ def test_delete_policies_of_all_spellings_add_up(
         ("4f2c9e1a", "pre-4f2c9e1-presync-1767225600"),
         ("4f2c9e1", "pre-4f2c9e1-presync-1767225600"),
         ("V1", "pre-v1-presync-1767225600"),
+        ("files:7c5a1f0e", "pre-files-7-presync-1767225600"),
+        ("1.2.0,4f2c9e1", "pre-1-2-0-4-presync-1767225600"),
     ],
 )
 def test_a_hook_without_a_name_is_named_by_revision_phase_and_start(revision: str, name: str) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from trimtab.app import Apps
-from trimtab.app.sources import HERE, AppSource, recorded, source_of
-from trimtab.engine.units import Destination, SyncUnit
+from trimtab.app.appsources import HERE, AppSource, AppSources, recorded, sources_of
+from trimtab.engine.units import Destination, SyncUnit, UnitStatus
 from trimtab.errors import Conflict, InvalidSpec
-from trimtab.interfaces.cli.declaring import Asked, source_asked, unit_asked
+from trimtab.interfaces.cli.declaring import Asked, source_asked, sources_asked, unit_asked, unit_described
 from trimtab.sources.rendering.specs import Helm, Parameter, SourceSpec
 
 URL = "https://git.example/team/shop.git"
@@ -63,19 +64,77 @@ def test_what_a_known_source_cannot_have_is_refused(said: Asked, known: AppSourc
         source_asked(said, known)
 
 
+SEEN = UnitStatus(revision="4f2c9e1")
+
+
 class OneApp:
     """The records of a cluster in which there is one app, `chart`, from the known source."""
 
     async def find(self, name: str) -> SyncUnit | None:
         here = Destination(cluster=HERE, namespace="shop")
-        return SyncUnit(id=name, source=recorded(KNOWN), destination=here) if name == "chart" else None
+        found = SyncUnit(id=name, source=recorded(KNOWN), destination=here, status=SEEN)
+        return found if name == "chart" else None
 
 
 async def meant(said: Asked) -> AppSource:
-    return source_of(await unit_asked(cast(Apps, OneApp()), said))
+    return sources_of(await unit_asked(cast(Apps, OneApp()), said)).main
 
 
 async def test_another_revision_of_a_known_source_is_the_same_place_and_another_address_is_not() -> None:
     assert await meant(asked(URL, "chart", "v2")) == source("chart", "v2", VALUES)
     with pytest.raises(Conflict, match="this app comes from"):
         await meant(asked("https://git.example/other.git", "chart"))
+
+
+LENT = AppSource(repo_url="https://git.example/values.git", ref="values")
+OWN = AppSource(repo_url=URL, target_revision="v1", ref="own", spec=SourceSpec(path="chart", helm=VALUES))
+
+
+def test_what_is_said_of_an_app_with_several_sources_is_meant_for_the_first_that_is_rendered() -> None:
+    known = AppSources((LENT, OWN))
+    assert sources_asked(asked(APP), known) == known
+    moved = AppSource(repo_url=URL, target_revision="v2", ref="own", spec=OWN.spec)
+    assert sources_asked(asked(APP, "", "v2"), known) == AppSources((LENT, moved))
+    assert sources_asked(asked(URL, "chart", "v2"), known) == AppSources((LENT, moved))
+    # Another place is another app, or this one moved there altogether.
+    assert sources_asked(asked(URL, "other"), known) == AppSources((source("other", "HEAD", None),))
+
+
+def written(folder: Path, name: str, url: str = URL, more: str = "") -> str:
+    lent = f"{{repoURL: {LENT.repo_url}, ref: values}}"
+    text = f"sources: [{{repoURL: {url}, targetRevision: v1, spec: {{path: chart}}}}, {lent}]\n{more}"
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+async def test_a_unit_file_is_an_app_of_its_name_and_says_all_of_it(tmp_path: Path) -> None:
+    apps = cast(Apps, OneApp())
+    policy = "destination: {namespace: live}\npolicy: {automated: {prune: true}}\n"
+    new = await unit_asked(apps, asked(written(tmp_path, "web.yaml", more=policy), "", "v3", "size=3"))
+    helm = Helm(parameters=(Parameter(name="size", value="3"),))
+    assert (new.id, new.declared_in, new.destination.namespace) == ("web", "", "live")
+    assert sources_of(new) == AppSources((source("chart", "v3", helm), LENT))
+    assert new.policy.automated is not None
+    assert new.policy.automated.prune
+
+    known = await unit_asked(apps, asked(written(tmp_path, "chart.yml")))
+    assert (known.id, known.status) == ("chart", SEEN)
+    assert sources_of(known).entries == (source("chart", "v1", None), LENT)
+    named = asked(written(tmp_path, "any.yaml"))._replace(app="chart", namespace="n")
+    assert (await unit_asked(apps, named)).destination.namespace == "n"
+
+
+async def test_a_unit_file_takes_nobodys_place_by_its_name_alone(tmp_path: Path) -> None:
+    apps, elsewhere = cast(Apps, OneApp()), "https://git.example/other.git"
+    said = asked(written(tmp_path, "chart.yaml", url=elsewhere))
+    with pytest.raises(Conflict, match="this app comes from"):
+        await unit_asked(apps, said)
+    assert sources_of(await unit_asked(apps, said._replace(app="chart"))).main.repo_url == elsewhere
+
+
+def test_a_unit_file_for_another_cluster_or_with_other_paths_is_refused(tmp_path: Path) -> None:
+    assert unit_described(asked("no-such.yaml")) is None
+    with pytest.raises(InvalidSpec, match="it is for the cluster prod"):
+        unit_described(asked(written(tmp_path, "web.yaml", more="destination: {cluster: prod}\n")))
+    with pytest.raises(InvalidSpec, match="a unit file says itself"):
+        unit_described(asked(written(tmp_path, "web.yaml"), "path"))

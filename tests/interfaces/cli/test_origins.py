@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.app.sources import AppSource
+from trimtab.app.appsources import AppSource
 from trimtab.errors import InvalidSpec
 from trimtab.interfaces.cli.origins import name_for, source_named
 from trimtab.sources.rendering.specs import SourceSpec

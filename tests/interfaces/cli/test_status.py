@@ -171,6 +171,24 @@ def test_history_tells_when_what_was_deployed_by_whom() -> None:
     assert told["source"] == "https://git.example/shop.git at HEAD"
 
 
+def test_each_of_several_sources_is_told_with_the_revision_it_is_at() -> None:
+    sources = [
+        {"repoURL": "c", "targetRevision": "^1", "spec": {"chart": "web"}},
+        {"repoURL": "v", "ref": "v"},
+    ]
+    unit = replace(SHOP, source={"sources": sources}, status=replace(SHOP.status, revision=f"1.2.0,{COMMIT}"))
+    several = ["source 1   chart web of c at ^1: 1.2.0", f"source 2   v at HEAD, as $v: {COMMIT}"]
+    listed = app_listing(unit, Paper())
+    assert [each for each in listed.title.splitlines() if each.startswith("source")] == several
+    assert [each["revision"] for each in listed.value["sources"]] == ["1.2.0", COMMIT]
+    assert apps_listing((unit,), "table").rows[0][3] == "1.2.0,4f2c9e1d4f"
+    drawn = tree_listing(unit, (), Paper()).title.splitlines()
+    assert "source 1  chart web of c at ^1: 1.2.0" in drawn
+
+    never = replace(unit, status=replace(SHOP.status, revision=""))
+    assert "source 2   v at HEAD, as $v" in app_listing(never, Paper()).title.splitlines()
+
+
 def test_where_there_is_nothing_to_show_it_says_where_there_is() -> None:
     assert no_apps("", ()) == "No apps yet. Make one with: trimtab sync SOURCE"
     space = SHOP.destination.namespace

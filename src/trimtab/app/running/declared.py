@@ -2,51 +2,31 @@
 
     units/shop/web.yaml     the unit shop/web
 
-A file names what is wanted and nothing else. What cannot be read is told beside the others and never taken
-for a file that went, so that a typing error withdraws nothing.
+A file names what is wanted and nothing else; `unitfiles` reads it. What cannot be read is told beside the
+others and never taken for a file that went, so that a typing error withdraws nothing.
 """
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import unquote
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from trimtab.app.shards import Shard
-from trimtab.app.sources import HERE, AppSource, recorded
-from trimtab.engine.units import Destination, OnRemoval, Policy, SyncUnit
+from trimtab.app.unitfiles import ENDINGS, Origin, unit_in
+from trimtab.engine.units import OnRemoval, SyncUnit
 from trimtab.errors import InvalidSpec, TrimtabError
-from trimtab.resources import yaml
 from trimtab.sources.trees import EntryKind, Tree
 
-#: bytes of the largest file that is read, and how many files
-LARGEST_FILE: Final = 256 << 10
+#: how many files are read
 MOST_FILES: Final = 20_000
 #: so many units may go at once and have their objects deleted, even if no others are left
 MOST_REMOVED: Final = 3
 _EMPTIED: Final = (
     "no unit is declared any more; put the files back, or let it go with `trimtab delete --abandon`"
 )
-_ENDINGS: Final = (".yaml", ".yml")
-_SOURCE_FIELDS: Final = frozenset({"folder", "repoURL", "targetRevision", "spec"})
-
-
-class Origin(Struct, frozen=True, kw_only=True):
-    """Where unit files are kept: a folder of this machine, or a repository; and where in it."""
-
-    folder: str = ""
-    url: str = ""
-    target: str = "HEAD"
-    path: str = ""
-
-    def __str__(self) -> str:
-        place = self.folder or self.url
-        return f"{place}, {self.path}" if self.path else place
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -55,15 +35,6 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     revision: str
     units: Mapping[str, SyncUnit]
     problems: Mapping[str, TrimtabError]
-
-
-class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    source: dict[str, Any]
-    destination: dict[str, Any] = {}
-    id: str = ""
-    policy: Policy = Policy()
-    tenant: str = ""
-    on_removal: OnRemoval = msgspec.field(default=OnRemoval.KEEP, name="onRemoval")
 
 
 def snapshot_of(tree: Tree, origin: Origin, revision: str) -> Snapshot:
@@ -93,7 +64,7 @@ def _files(tree: Tree, folder: str) -> Iterator[str]:
                 continue
             if entry.kind is EntryKind.FOLDER:
                 waiting.append(path)
-            elif entry.kind is EntryKind.FILE and entry.name.endswith(_ENDINGS):
+            elif entry.kind is EntryKind.FILE and entry.name.endswith(ENDINGS):
                 found += 1
                 if found > MOST_FILES:
                     reason = f"it holds more than {MOST_FILES} unit files"
@@ -103,54 +74,9 @@ def _files(tree: Tree, folder: str) -> Iterator[str]:
 
 def _id_of(path: str, folder: str) -> str:
     name = path.removeprefix(f"{folder}/") if folder else path
-    for ending in _ENDINGS:
+    for ending in ENDINGS:
         name = name.removesuffix(ending)
     return unquote(name)
-
-
-def unit_in(content: bytes, unit_id: str, where: str, origin: Origin) -> SyncUnit:
-    """The unit that a file describes."""
-    if len(content) > LARGEST_FILE:
-        raise InvalidSpec(where, f"it has more than {LARGEST_FILE >> 10} KiB", "A unit is a few lines")
-    try:
-        file = msgspec.convert(yaml.load(content.decode(), source=where), _File)
-        destination = msgspec.convert({"cluster": HERE, **file.destination}, Destination)
-        source = msgspec.convert(file.source, AppSource)
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InvalidSpec(where, f"it does not describe a unit: {error}", "Mend the file") from error
-    if file.id not in {"", unit_id}:
-        raise InvalidSpec(where, f"it is named for unit {unit_id} and says {file.id}", "Rename it")
-    return SyncUnit(
-        id=unit_id,
-        source=recorded(_settled(source, file.source, where, origin)),
-        destination=destination,
-        policy=file.policy,
-        tenant=file.tenant,
-        on_removal=file.on_removal,
-        declared_in=str(origin),
-    )
-
-
-def _settled(source: AppSource, written: Mapping[str, Any], where: str, origin: Origin) -> AppSource:
-    """The source with what a file leaves out: its own repository."""
-    unknown = sorted(set(written) - _SOURCE_FIELDS)
-    if unknown:
-        reason = f"a source has no field {unknown[0]}; it has {', '.join(sorted(_SOURCE_FIELDS))}"
-        raise InvalidSpec(where, reason, "Mend the file")
-    if source.folder and source.repo_url:
-        raise InvalidSpec(where, "its source is a folder and a repository", "Leave one out")
-    if source.folder and origin.url:
-        reason = "its source is a folder of the runner's machine, which a repository cannot name"
-        raise InvalidSpec(where, reason, "Name a repository with repoURL, or none for the file's own")
-    if source.folder:
-        place = source.folder if source.folder.startswith("/") else f"{origin.folder}/{source.folder}"
-        return replace(source, folder=posixpath.normpath(place))
-    if source.repo_url:
-        return source
-    if not origin.url:
-        raise InvalidSpec(where, "its source names neither folder nor repoURL", "Name one")
-    target = source.target_revision if "targetRevision" in written else origin.target
-    return replace(source, repo_url=origin.url, target_revision=target)
 
 
 class Record(Struct, frozen=True):

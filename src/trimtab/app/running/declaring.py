@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from trimtab.app.running.declared import (
     Amend,
     Hold,
-    Origin,
     Record,
     Refuse,
     Remove,
@@ -41,6 +40,7 @@ from trimtab.app.running.events import (
 )
 from trimtab.app.shards import Shard
 from trimtab.app.sources import Wishes
+from trimtab.app.unitfiles import Origin
 from trimtab.engine.stores.changing import with_end
 from trimtab.engine.units import SyncUnitStore, UnitMissing
 from trimtab.errors import Conflict, Damaged, TrimtabError, Unavailable

@@ -16,9 +16,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from trimtab.app.appsources import HERE
 from trimtab.app.installation import Installation, find_installation, record_installation
 from trimtab.app.running.clusters import Clusters, Connect, named
-from trimtab.app.running.declared import Origin
 from trimtab.app.running.declaring import Declarations, follow_folder, follow_repository
 from trimtab.app.running.events import AnyEvent, HomeUnreachable, Stopping, complaint_in
 from trimtab.app.running.figures import RunnerFigures
@@ -27,7 +27,8 @@ from trimtab.app.running.runner import Home, Runner
 from trimtab.app.running.serving import questions, secret_files, served, webhooks
 from trimtab.app.running.showing import status_json, unready
 from trimtab.app.running.versions import Versions
-from trimtab.app.sources import HERE, Wishes
+from trimtab.app.sources import Wishes
+from trimtab.app.unitfiles import Origin
 from trimtab.errors import Conflict, Unavailable
 from trimtab.kube.cluster import Cluster
 from trimtab.settings import Settings

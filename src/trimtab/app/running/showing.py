@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from trimtab.app.sources import source_of
+from trimtab.app.appsources import AppSource, sources_of
 from trimtab.engine.units import SyncUnit
 from trimtab.errors import TrimtabError
 from trimtab.sources.charts.wishes import WantedChart, access_of
@@ -116,12 +116,15 @@ def waiting_for(unit: SyncUnit) -> str:
 def _source(unit: SyncUnit) -> str:
     """Where the unit comes from; an address that could hold a password is told without it."""
     try:
-        source = source_of(unit)
-        if source.spec.chart:
-            return str(access_of(WantedChart(url=source.repo_url, name=source.spec.chart)).place)
-        place = str(address_of(source.repo_url)) if source.repo_url else source.folder
+        return "; ".join(map(_place, sources_of(unit).entries))
     except TrimtabError:
         return ""
+
+
+def _place(source: AppSource) -> str:
+    if source.spec.chart:
+        return str(access_of(WantedChart(url=source.repo_url, name=source.spec.chart)).place)
+    place = str(address_of(source.repo_url)) if source.repo_url else source.folder
     return f"{place} {source.spec.path}".rstrip()
 
 

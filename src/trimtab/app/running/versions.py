@@ -12,8 +12,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from trimtab.app.appsources import AppSource, unit_behind
 from trimtab.app.running.events import AnyEvent, ChartFound, trouble_of
-from trimtab.app.sources import AppSource, Wishes
+from trimtab.app.sources import Wishes
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.charts.offers import is_exact
@@ -42,7 +43,7 @@ class _Followed:
 
     def __init__(self, source: AppSource) -> None:
         self.source = source
-        self.units: set[str] = set()
+        self.followers: set[str] = set()
         self.revision: ChartRevision | None = None
         self.problem = ""
 
@@ -64,7 +65,7 @@ class Versions:
         self._bring, self._wishes, self._pause = bring, wishes, settings.poll_every
         self._clock, self._look, self._tell, self._chance = clock, look, tell, chance
         self._charts: dict[_Chart, _Followed] = {}
-        self._of_unit: dict[str, _Chart] = {}
+        self._of_follower: dict[str, _Chart] = {}
         longest = settings.longest_pause
         policy = WorkPolicy(
             concurrency=settings.concurrency,
@@ -79,34 +80,34 @@ class Versions:
         """Look out, for ever."""
         await self._workers.work()
 
-    def follow(self, unit_id: str, source: AppSource) -> None:
-        """Look out for what a unit's source wants of a chart; an error if that cannot be meant."""
+    def follow(self, follower: str, source: AppSource) -> None:
+        """Look out for what a source wants of a chart; an error if that cannot be meant."""
         wanted = self._wishes.chart(source, source.target_revision)
         host = access_of(wanted).place.host
         chart = _Chart(host, wanted.url, wanted.name, wanted.target, wanted.pass_credentials)
-        if self._of_unit.get(unit_id) == chart:
+        if self._of_follower.get(follower) == chart:
             return
-        self.forget(unit_id)
+        self.forget(follower)
         if is_exact(wanted.target):
             return
-        self._of_unit[unit_id] = chart
+        self._of_follower[follower] = chart
         if chart not in self._charts:
             self._charts[chart] = _Followed(source)
             self._workers.offer(host, chart)
-        self._charts[chart].units.add(unit_id)
+        self._charts[chart].followers.add(follower)
 
-    def forget(self, unit_id: str) -> None:
+    def forget(self, follower: str) -> None:
         """Look out for nothing on behalf of a unit any more."""
-        chart = self._of_unit.pop(unit_id, None)
+        chart = self._of_follower.pop(follower, None)
         if chart is None:
             return
-        self._charts[chart].units.remove(unit_id)
-        if not self._charts[chart].units:
+        self._charts[chart].followers.remove(follower)
+        if not self._charts[chart].followers:
             del self._charts[chart]
 
-    def problem(self, unit_id: str) -> str:
+    def problem(self, follower: str) -> str:
         """What is wrong with news of a unit's chart; empty if nothing is."""
-        chart = self._of_unit.get(unit_id)
+        chart = self._of_follower.get(follower)
         return self._charts[chart].problem if chart is not None else ""
 
     async def _ask(self, host: str, chart: _Chart) -> None:
@@ -129,11 +130,10 @@ class Versions:
         before, followed.revision, followed.problem = followed.revision, found, ""
         if before is None or (before.version, before.digest) == (found.version, found.digest):
             return  # who has just come is looked at anyhow
-        for unit_id in sorted(followed.units):
+        units = sorted(set(map(unit_behind, followed.followers)))
+        for unit_id in units:
             self._look(unit_id)
-        told = ChartFound(
-            at=self._clock.now(), chart=found.name, version=found.version, units=len(followed.units)
-        )
+        told = ChartFound(at=self._clock.now(), chart=found.name, version=found.version, units=len(units))
         self._tell(told)
 
     def _complain(self, followed: _Followed, problem: str) -> None:
@@ -141,7 +141,7 @@ class Versions:
             return
         followed.problem = problem
         source = f"chart {followed.source.spec.chart} of {followed.source.repo_url}"
-        self._tell(trouble_of(source, followed.units, problem, self._clock.now()))
+        self._tell(trouble_of(source, set(map(unit_behind, followed.followers)), problem, self._clock.now()))
 
 
 def _told_already(_host: str, _chart: _Chart, _error: Exception) -> None:

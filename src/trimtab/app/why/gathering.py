@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.app.apps import Apps
+from trimtab.app.appsources import sources_of
 from trimtab.app.shards import is_kept
-from trimtab.app.sources import source_of
 from trimtab.app.why.asking import not_there, resource_meant, split
 from trimtab.app.why.chain import Answer, answer_from
 from trimtab.app.why.facts import Facts
@@ -91,7 +91,7 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
         about=f"app {unit.id}",
         now=clock.now(),
         unit=unit,
-        source=str(source_of(unit)),
+        source=str(sources_of(unit)),
         holder=await _holder(apps, unit, clock.now()),
     )
     # Whoever looks must not set off what the app's policy would do by itself.

@@ -7,6 +7,7 @@ object can be a hook. When hooks run and when they are cleared away is decided i
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
@@ -17,6 +18,7 @@ from trimtab.engine.operations import StepPhase, SyncPhase
 _T = TypeVar("_T", bound=enum.Enum)
 _NATIVE = ("trimtab.dev/hook", "argocd.argoproj.io/hook")
 _HELM = "helm.sh/hook"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]")
 _MARKS = frozenset({*_NATIVE, _HELM})
 _POLICIES = (
     "trimtab.dev/hook-delete-policy",
@@ -114,7 +116,8 @@ def delete_policies(annotations: Mapping[str, str]) -> frozenset[DeletePolicy]:
 def hook_name(generate_name: str, revision: str, phase: SyncPhase, started_at: datetime) -> str:
     """The name of a hook that leaves it to us: it tells revision, phase and start of the operation."""
     short = revision[:7] if len(revision) >= 8 else revision
-    return f"{generate_name}{short}-{phase.value}-{int(started_at.timestamp())}".lower()
+    told = _NOT_IN_NAMES.sub("-", short)  # it may be a version, the digest of a folder, or several of these
+    return f"{generate_name}{told}-{phase.value}-{int(started_at.timestamp())}".lower()
 
 
 def phase_from(health: Health | None) -> StepPhase:

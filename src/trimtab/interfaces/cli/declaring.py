@@ -10,11 +10,11 @@ import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.completing import sources
-from trimtab.interfaces.cli.origins import name_for, source_named
+from trimtab.interfaces.cli.origins import name_for, source_named, unit_file
 
 if TYPE_CHECKING:
     from trimtab.app import Apps
-    from trimtab.app.sources import AppSource
+    from trimtab.app.appsources import AppSource, AppSources
     from trimtab.app.tuning import Tuning
     from trimtab.engine.operations import Operation
     from trimtab.engine.units import Policy, SyncUnit
@@ -157,6 +157,35 @@ def _with(options: Iterable[_Option], command: Callable[..., None]) -> Callable[
     return command
 
 
+def unit_described(asked: Asked) -> SyncUnit | None:
+    """The unit of the file that SOURCE names, with what is said anew; None if it names no such file."""
+    from msgspec.structs import replace
+
+    from trimtab.app.appsources import recorded, sources_of
+
+    found = unit_file(asked.source, app=asked.app)
+    if found is None:
+        return None
+    if asked.path or asked.chart:
+        reason = "a unit file says itself what of its sources is meant"
+        raise InvalidSpec(f"unit file {asked.source}", reason, "Leave out --path and --chart")
+    sources = sources_of(found)
+    sources = sources.with_main(_tuned(_said_of(sources.main, asked), asked))
+    destination = replace(found.destination, namespace=asked.namespace or found.destination.namespace)
+    return replace(found, source=recorded(sources), destination=destination)
+
+
+def sources_asked(asked: Asked, known: AppSources | None = None) -> AppSources | None:
+    """The sources that are meant; what is said of one is meant for the first that is rendered."""
+    from trimtab.app.appsources import AppSources
+
+    source = source_asked(asked, None if known is None else known.main)
+    if source is None or known is None:
+        return None if source is None else AppSources((source,))
+    is_known = source_meant(asked) is None or _place(source) == _place(known.main)
+    return known.with_main(source) if is_known else AppSources((source,))
+
+
 def source_meant(asked: Asked) -> AppSource | None:
     """The place that SOURCE and its options mean; None for the name of an app."""
     return source_named(asked.source, path=asked.path, revision=asked.revision, chart=asked.chart)
@@ -167,14 +196,15 @@ def source_asked(asked: Asked, known: AppSource | None = None) -> AppSource | No
 
     What is recorded of an app stays in force where the same place is named again, or none.
     """
+    source = _same_place(source_meant(asked), known, asked)
+    return None if source is None else _tuned(source, asked)
+
+
+def _tuned(source: AppSource, asked: Asked) -> AppSource:
     from msgspec.structs import replace
 
     from trimtab.app.tuning import tuned
 
-    named = source_meant(asked)
-    source = _same_place(named, known, asked)
-    if source is None:
-        return None
     return replace(source, spec=tuned(source.spec, tuning_of(asked), f"source {source}"))
 
 
@@ -200,13 +230,20 @@ def _same_place(named: AppSource | None, known: AppSource | None, asked: Asked) 
     if known is None:
         return named
     if named is None:
-        if asked.revision and known.folder:
-            raise InvalidSpec(f"source {known}", "a folder has no revisions", "Leave out --revision")
-        if asked.path and known.spec.chart:
-            raise InvalidSpec(f"source {known}", "a chart has no path", "Leave out --path")
-        spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
-        return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
-    return replace(named, spec=known.spec) if _place(named) == _place(known) else named
+        return _said_of(known, asked)
+    return replace(named, ref=known.ref, spec=known.spec) if _place(named) == _place(known) else named
+
+
+def _said_of(known: AppSource, asked: Asked) -> AppSource:
+    """A source that is known, with what is said anew of its revision and path."""
+    from msgspec.structs import replace
+
+    if asked.revision and known.folder:
+        raise InvalidSpec(f"source {known}", "a folder has no revisions", "Leave out --revision")
+    if asked.path and known.spec.chart:
+        raise InvalidSpec(f"source {known}", "a chart has no path", "Leave out --path")
+    spec = replace(known.spec, path=asked.path.strip("/")) if asked.path else known.spec
+    return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
 
 
 async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
@@ -220,29 +257,59 @@ async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
 async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     from msgspec.structs import replace
 
-    from trimtab.app.sources import HERE, recorded, source_of
+    from trimtab.app.appsources import HERE, recorded, sources_of
     from trimtab.engine.sync.options import check_words
     from trimtab.engine.units import Destination, SyncUnit
 
     check_words(asked.options)
+    described = unit_described(asked)
+    if described is not None:
+        return _as_described(described, await apps.find(described.id), asked)
     named = source_meant(asked)
     name = asked.app or (name_for(named) if named else asked.source)
     known = await apps.find(name)
-    source = source_asked(asked, None if known is None else source_of(known))
-    if source is None:
+    sources = sources_asked(asked, None if known is None else sources_of(known))
+    if sources is None:
         raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
     if known is None:
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
-        return SyncUnit(id=name, source=recorded(source), destination=destination)
-    if named is not None and not asked.app and _place(source_of(known)) != _place(source):
-        # A name that only follows from a folder's is no consent to take another app's place.
-        reason = f"this app comes from {source_of(known)}, not from {source}"
-        raise Conflict(
-            f"app {name}", reason, f"Name a new app with --app, or move this one with --app {name}"
-        )
+        return SyncUnit(id=name, source=recorded(sources), destination=destination)
+    if named is not None and _place(sources_of(known).main) != _place(sources.main):
+        _check_move(known, sources, asked)
     if asked.namespace:
         known = replace(known, destination=replace(known.destination, namespace=asked.namespace))
-    return replace(known, source=recorded(source))
+    return replace(known, source=recorded(sources))
+
+
+def _as_described(described: SyncUnit, known: SyncUnit | None, asked: Asked) -> SyncUnit:
+    """The app of a unit file: as it is recorded, with all that the file says."""
+    from msgspec.structs import replace
+
+    from trimtab.app.appsources import sources_of
+
+    if known is None:
+        return described
+    before, after = sources_of(known), sources_of(described)
+    if not {_place(each) for each in before.entries} & {_place(each) for each in after.entries}:
+        _check_move(known, after, asked)
+    return replace(
+        known,
+        source=described.source,
+        destination=described.destination,
+        policy=described.policy,
+        tenant=described.tenant,
+        on_removal=described.on_removal,
+    )
+
+
+def _check_move(known: SyncUnit, sources: AppSources, asked: Asked) -> None:
+    """Refuse to take another app's place by a name that only follows from that of a folder or file."""
+    from trimtab.app.appsources import sources_of
+
+    if not asked.app:
+        reason = f"this app comes from {sources_of(known)}, not from {sources}"
+        remedy = f"Name a new app with --app, or move this one with --app {known.id}"
+        raise Conflict(f"app {known.id}", reason, remedy)
 
 
 def _place(source: AppSource) -> tuple[str, ...]:
@@ -254,7 +321,7 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
     """How the app is to be treated from now on."""
     from msgspec.structs import replace
 
-    from trimtab.app.sources import source_of
+    from trimtab.app.appsources import sources_of
     from trimtab.engine.units import Automated
 
     policy = unit.policy
@@ -264,7 +331,7 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
         return policy
     if not asked.auto:
         return replace(policy, automated=None)
-    if source_of(unit).folder and not unit.declared_in:
+    if sources_of(unit).is_local and not unit.declared_in:
         reason = "a runner cannot follow a folder of your machine"
         raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a repository, or leave out --auto")
     automated = Automated(prune=asked.prune, self_heal=asked.self_heal)

@@ -1,4 +1,4 @@
-"""What SOURCE on a command line means: a folder, a repository, a chart, or an app that is known."""
+"""What SOURCE on a command line means: a folder, a repository, a chart, a unit file, or a known app."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 from trimtab.errors import InvalidSpec
 
 if TYPE_CHECKING:
-    from trimtab.app.sources import AppSource
+    from trimtab.app.appsources import AppSource
+    from trimtab.engine.units import SyncUnit
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:")
 _REGISTRY = "oci://"
+_UNIT_FILES = (".yaml", ".yml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 def source_named(text: str, *, path: str, revision: str, chart: str = "") -> AppSource | None:
     """The folder, repository or chart that is meant; None for the name of an app."""
-    from trimtab.app.sources import AppSource
+    from trimtab.app.appsources import AppSource
     from trimtab.sources.rendering.specs import SourceSpec
 
     if chart or text.startswith(_REGISTRY):
@@ -37,9 +39,30 @@ def source_named(text: str, *, path: str, revision: str, chart: str = "") -> App
     return AppSource(folder=str(folder.resolve()), spec=spec)
 
 
+def unit_file(text: str, *, app: str) -> SyncUnit | None:
+    """The unit that a file describes, for the cluster at hand; None for whatever is no unit file."""
+    from msgspec.structs import replace
+
+    file, where = Path(text), f"unit file {text}"
+    if file.suffix not in _UNIT_FILES or not file.is_file():
+        return None
+    from trimtab.app.appsources import HERE
+    from trimtab.app.unitfiles import Origin, unit_in
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InvalidSpec(where, f"it cannot be read: {error.strerror}", "Name another") from error
+    unit = unit_in(content, app or file.stem, where, Origin(folder=str(file.resolve().parent)))
+    if unit.destination.cluster != HERE:
+        reason = f"it is for the cluster {unit.destination.cluster}, and a command works on the one at hand"
+        raise InvalidSpec(where, reason, "Have a runner keep it, or leave out the cluster")
+    return replace(unit, declared_in="")
+
+
 def _chart_named(text: str, *, path: str, revision: str, chart: str) -> AppSource:
     """The chart that is meant: of a registry by its whole address, of a repository by its name."""
-    from trimtab.app.sources import AppSource
+    from trimtab.app.appsources import AppSource
     from trimtab.sources.rendering.specs import SourceSpec
 
     if path:

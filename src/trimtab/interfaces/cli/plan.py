@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.errors import InvalidSpec, Unavailable
-from trimtab.interfaces.cli.declaring import Asked, apps_options, operation_asked, source_asked, unit_asked
+from trimtab.interfaces.cli.declaring import (
+    Asked,
+    apps_options,
+    operation_asked,
+    source_asked,
+    unit_asked,
+    unit_described,
+)
 from trimtab.interfaces.cli.output import encoded, output_forms, paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -48,9 +55,10 @@ def plan(
 ) -> None:
     """Print what `trimtab sync` would do; no object is written.
 
-    SOURCE is a folder, a Git address, a chart, or the name of an app; there may be several. With --base and
-    --head it is what a pull request changes, whatever drifted in a cluster; in a folder of a checkout they
-    are revisions of that repository, and without --head the files are planned as they are, committed or not.
+    SOURCE is a folder, a Git address, a chart, a unit file, or the name of an app; there may be several. With
+    --base and --head it is what a pull request changes, whatever drifted in a cluster; in a folder of a
+    checkout they are revisions of that repository, and without --head the files are planned as they are,
+    committed or not. Of an app with several sources they are revisions of the first that is rendered.
 
     \b
     Examples:
@@ -149,10 +157,13 @@ async def _proposed(
 
 def _unit_without_cluster(asked: Asked) -> SyncUnit | None:
     """The app that is meant, where the source alone says it; None for the name of one that is recorded."""
-    from trimtab.app.sources import HERE, recorded
+    from trimtab.app.appsources import HERE, recorded
     from trimtab.engine.units import Destination, SyncUnit
     from trimtab.interfaces.cli.origins import name_for
 
+    described = unit_described(asked)
+    if described is not None:
+        return described
     source = source_asked(asked)
     if source is None:
         return None

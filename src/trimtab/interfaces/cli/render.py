@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trimtab.interfaces.cli.declaring import Asked, source_asked, values_options
+from trimtab.interfaces.cli.declaring import Asked, source_asked, unit_described, values_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--path", default="", help="Render this folder of the source.")
 @click.option("--chart", default="", help="SOURCE is a chart repository: render this chart of it.")
 @click.option("--revision", default="", help="A branch, tag, version, range of versions or commit.")
-@click.option("-n", "--namespace", default="default", show_default=True, help="Where the objects will go.")
+@click.option("-n", "--namespace", default="", help="Where the objects will go; else `default`.")
 @values_options
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.pass_obj
@@ -30,7 +30,7 @@ def render(
     asked: Asked,
     output: str,
 ) -> None:
-    """Print the manifests that SOURCE, a folder, a Git address or a chart, declares.
+    """Print the manifests that SOURCE, a folder, a Git address, a chart or a unit file, declares.
 
     No cluster is asked: charts see the capabilities that helm assumes.
 
@@ -41,30 +41,35 @@ def render(
       trimtab render ./chart --app web -n shop --values live.yaml --set image.tag=1.4
       trimtab render oci://registry.example/team/web --revision 1.2.3
       trimtab render https://charts.example --chart web --revision '^1.2'
+      trimtab render units/shop.yaml
     """
-    from trimtab.app.sources import recorded
-    from trimtab.engine.units import Destination, SyncUnit
-    from trimtab.errors import InvalidSpec
     from trimtab.interfaces.cli.configuration import settings_of
-    from trimtab.interfaces.cli.origins import name_for
     from trimtab.interfaces.cli.output import encoded
     from trimtab.tasks.loops import run_main
 
-    found = source_asked(asked)
-    if found is None:
-        raise InvalidSpec(
-            f"source {asked.source}", "there is no such folder", "Name a folder, a Git address or a chart"
-        )
-    unit = SyncUnit(
-        id=asked.app or name_for(found),
-        source=recorded(found),
-        destination=Destination(cluster="none", namespace=asked.namespace),
-    )
+    unit = unit_described(asked) or _unit_meant(asked)
     manifests = run_main(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
     if output == "json":
         click.echo(encoded(manifests, output))
     else:
         click.echo("---\n".join(f"{encoded(each, output)}\n" for each in manifests), nl=False)
+
+
+def _unit_meant(asked: Asked) -> SyncUnit:
+    from trimtab.app.appsources import recorded
+    from trimtab.engine.units import Destination, SyncUnit
+    from trimtab.errors import InvalidSpec
+    from trimtab.interfaces.cli.origins import name_for
+
+    found = source_asked(asked)
+    if found is None:
+        reason, remedy = "there is no such folder", "Name a folder, a Git address, a chart or a unit file"
+        raise InvalidSpec(f"source {asked.source}", reason, remedy)
+    return SyncUnit(
+        id=asked.app or name_for(found),
+        source=recorded(found),
+        destination=Destination(cluster="none", namespace=asked.namespace or "default"),
+    )
 
 
 async def _rendered(unit: SyncUnit, settings: Settings, path: str) -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
     from trimtab.app.running.clusters import Connect
-    from trimtab.app.running.declared import Origin
     from trimtab.app.running.figures import RunnerFigures
+    from trimtab.app.unitfiles import Origin
     from trimtab.settings import RunnerSettings, Settings
 
 
@@ -107,8 +107,8 @@ def _connections(
     invocation: Invocation, reach: Reach, settings: Settings, figures: RunnerFigures
 ) -> dict[str, Connect]:
     """How each cluster is reached: the one at hand, and the others by their contexts."""
+    from trimtab.app.appsources import HERE
     from trimtab.app.running.clusters import named
-    from trimtab.app.sources import HERE
     from trimtab.kube import Access, connect
 
     def way(name: str, access: Access) -> Connect:
@@ -123,7 +123,7 @@ def _connections(
 
 
 def _origin(folder: Path | None, repo: str, path: str, revision: str) -> Origin | None:
-    from trimtab.app.running.declared import Origin
+    from trimtab.app.unitfiles import Origin
 
     if folder is not None and repo:
         raise click.UsageError("Units come from a folder or from a repository: leave out --units or --repo.")

@@ -124,13 +124,26 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     report = app_report(unit)
     resources = [resource_report(each) for each in unit.status.resources]
     told = ("app", "sync", "health", "message", "held", "revision", "namespace", "source", "operation")
-    lines = [(word, report[word]) for word in told[:-1] if report[word]]
+    lines = [(word, report[word]) for word in told[:-2] if report[word]]
+    lines += source_lines(report)
     lines += [("operation", _operation(report))] if report["operation"] else []
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
     words = ("group", "kind", "namespace", "name", "status", "health", "message")
     rows = [tuple(each[word] or "-" for word in words) for each in resources]
     value = {**report, "resources": resources}
     return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+
+
+def source_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Where an app comes from: one line, or one for each of several sources, with the revision it is at."""
+    several = report["sources"]
+    if len(several) == 1:
+        return [("source", report["source"])]
+    return [(f"source {number}", _source(each)) for number, each in enumerate(several, 1)]
+
+
+def _source(report: dict[str, Any]) -> str:
+    return f"{report['source']}: {report['revision']}" if report["revision"] else str(report["source"])
 
 
 def _operation(report: dict[str, Any]) -> str:
@@ -140,5 +153,6 @@ def _operation(report: dict[str, Any]) -> str:
 
 
 def short(revision: str) -> str:
-    """A revision as people read it: a commit by its first digits, all others as they are."""
-    return revision[:_SHORT] if len(revision) == _COMMIT and revision.isalnum() else revision
+    """A revision as people read it: commits by their first digits, all others as they are."""
+    parts = revision.split(",")  # of an app with several sources it has that many parts
+    return ",".join(each[:_SHORT] if len(each) == _COMMIT and each.isalnum() else each for each in parts)

@@ -56,7 +56,7 @@ def sync(
     confirm_deletions: bool,
     no_wait: bool,
 ) -> None:
-    """Bring a cluster to what SOURCE declares: a folder, a Git address, a chart, or an app's name.
+    """Bring a cluster to what SOURCE declares: a folder, Git address, chart, unit file, or an app's name.
 
     Shows the plan and asks, on a terminal; applies it in waves, tells what it waits for, and ends when
     everything is healthy. Ctrl-C leaves a sync that the next one finishes.
@@ -67,6 +67,7 @@ def sync(
       trimtab sync https://git.example/team/shop.git --path live --app shop --prune --yes
       trimtab sync ./chart --app shop --values live.yaml --set image.tag=1.4
       trimtab sync oci://registry.example/team/web --revision '^1.2' -n shop
+      trimtab sync units/shop.yaml
       trimtab sync shop --no-wait
     """
     asks = not yes and sys.stdin.isatty()

@@ -9,6 +9,7 @@ import click
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.status import source_lines
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import Column, Paper
 
@@ -68,6 +69,7 @@ def tree_listing(unit: SyncUnit, nodes: tuple[Node, ...], paper: Paper) -> Listi
     report, home = app_report(unit), unit.destination.namespace
     lines = list(lines_of(nodes))
     told = [(word, report[word]) for word in ("app", "sync", "health", "revision") if report[word]]
+    told += source_lines(report) if len(report["sources"]) > 1 else []
     told += [(each["type"], each["message"]) for each in report["conditions"]]
     value = {**report, "objects": [node_report(each) for each in nodes]}
     return Listing(

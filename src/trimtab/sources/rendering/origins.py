@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
+from trimtab.errors import Damaged
 from trimtab.sources.charts.archivetree import ArchiveTree
 from trimtab.sources.charts.charttree import ChartTree
 from trimtab.sources.charts.jobs import MOST_FILES
@@ -65,6 +68,16 @@ def opened(origin: AnyOrigin) -> Tree:
             return ArchiveTree(chart)
         case _:
             assert_never(origin)
+
+
+@contextmanager
+def let_go_if_damaged() -> Iterator[None]:
+    """Open mirrors anew after one was found damaged: what is open stays so when it has been mended."""
+    try:
+        yield
+    except Damaged:
+        _revision.cache_clear()
+        raise
 
 
 def reads_large_files(origin: Origin) -> bool:

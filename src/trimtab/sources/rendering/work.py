@@ -30,7 +30,7 @@ from trimtab.sources.rendering.generators import GENERATORS
 from trimtab.sources.rendering.identity import Record, Trace
 from trimtab.sources.rendering.jobs import Call, Job, ProgramName, Ready
 from trimtab.sources.rendering.looking import Trees
-from trimtab.sources.rendering.origins import AnyOrigin, Origin, opened
+from trimtab.sources.rendering.origins import AnyOrigin, Origin, let_go_if_damaged, opened
 from trimtab.sources.rendering.paths import joined, shown
 from trimtab.sources.rendering.remotes import BaseWanted
 from trimtab.sources.rendering.rendered import Made, Rendered, Tool
@@ -132,6 +132,7 @@ _ERRORS: Final[Mapping[str, type[TrimtabError]]] = {
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
+@let_go_if_damaged()
 def prepare(payload: bytes) -> bytes:
     """The answer that is known or needs no program; or the program that has to be run."""
     preparation = msgspec.msgpack.decode(payload, type=Preparation)
@@ -162,6 +163,7 @@ def finish(payload: bytes) -> bytes:
     return content
 
 
+@let_go_if_damaged()
 def known_keys(payload: bytes) -> bytes:
     """For each task the key of the answer that is known, or an empty text."""
     tasks = msgspec.msgpack.decode(payload, type=tuple[Task, ...])
@@ -169,6 +171,7 @@ def known_keys(payload: bytes) -> bytes:
     return _ENCODER.encode([_known_key(task, trees) for task in tasks])
 
 
+@let_go_if_damaged()
 def changed_paths(payload: bytes) -> bytes:
     """What differs between two trees."""
     old, new = msgspec.msgpack.decode(payload, type=tuple[Origin, Origin])
