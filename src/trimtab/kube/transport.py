@@ -14,6 +14,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
@@ -92,7 +93,7 @@ def _session(settings: ClusterSettings) -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(
             total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
         ),
-        headers={"User-Agent": AGENT, **({} if settings.compression else _UNCOMPRESSED)},
+        headers={"User-Agent": AGENT},
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
         middlewares=(_sent_once,),
@@ -154,6 +155,8 @@ class Transport:
         self._requests = requests
         self._watches = watches
         self._turns = asyncio.Semaphore(settings.concurrency)
+        wanted = not is_near(access.server) if settings.compression is None else settings.compression
+        self._is_compressed = wanted and access.compression
 
     @property
     def server(self) -> str:
@@ -286,7 +289,7 @@ class Transport:
     async def _headers(self, request: Call) -> CIMultiDict[str]:
         headers = await self._access.headers()
         headers["Accept"] = request.accept
-        if not self._access.compression:
+        if not self._is_compressed:
             headers.update(_UNCOMPRESSED)
         if request.body is not None:
             headers["Content-Type"] = request.content_type
@@ -322,6 +325,15 @@ class Transport:
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
     """The body as aiohttp likes it: what is large as a file, so that it is written in pieces."""
     return io.BytesIO(body) if body and len(body) > _LARGEST_PIECE else body
+
+
+def is_near(server: str) -> bool:
+    """Whether an address is one of this machine's own: what is carried there costs next to nothing."""
+    host = URL(server).host or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:

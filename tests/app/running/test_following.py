@@ -181,18 +181,24 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         running.cancel()
 
 
+FOUND = ChartRevision(
+    url="https://charts.example", name="web", version="1.2.0", digest="", archive="", largest=1
+)
+
+
 class Shelf(Charts):
     """Charts of a repository that may be away."""
 
     away: TrimtabError | None = None
 
+    def recall(self, wanted: WantedChart) -> ChartRevision | None:
+        return FOUND if wanted.target in {"^1", "1.2.0"} else None
+
     async def fetch(self, wanted: WantedChart, *, fresh: bool = False) -> ChartRevision:
         del fresh
         if self.away is not None:
             raise self.away
-        return ChartRevision(
-            url=wanted.url, name=wanted.name, version="1.2.0", digest="", archive="", largest=1
-        )
+        return FOUND
 
 
 class Told(Renderer):
@@ -237,6 +243,18 @@ async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_awa
         commits.hear(Gone("web"))
         with pytest.raises(SourceRefused):  # nothing is kept of a unit that is gone
             await manifests.generate(wanting("^1"), "")
+
+        # Another process was given nothing yet: it goes on with what was noted, unless it is refused.
+        later = FollowedManifests(renderer, repos, charts, PLAIN, commits, nothing_special)
+        with pytest.raises(SourceRefused):
+            await later.generate(wanting("^1"), "")
+        charts.away = Unavailable("charts.example", "nobody answers")
+        for revision in ("", "1.2.0"):
+            recalled = await later.generate(wanting("^1"), revision)
+            assert recalled.revision == "1.2.0"
+            assert recalled.warnings == ("charts.example: nobody answers. Version 1.2.0 stays in force.",)
+        with pytest.raises(Unavailable):
+            await later.generate(wanting("^2"), "")
 
 
 async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, origin: Upstream) -> None:

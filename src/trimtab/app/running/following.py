@@ -21,7 +21,7 @@ from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble, tro
 from trimtab.app.running.versions import Versions
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
@@ -239,6 +239,7 @@ class FollowedManifests(SourceManifests):
 
         super().__init__(renderer, at_hand, charts_at_hand, wishes, Capabilities())
         self._repositories = repositories
+        self._shelf = charts
         self._readers = commits.readers
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
@@ -292,13 +293,18 @@ class FollowedManifests(SourceManifests):
         try:
             found = await super()._chart(unit_id, wanted)
         except TrimtabError as error:
-            if last is None or not is_known:
+            kept = last if is_known else self._recalled(wanted, error)
+            if kept is None:
                 raise
-            self._stale[unit_id] = f"{error} Version {last.version} stays in force."
-            return last
+            self._stale[unit_id] = f"{error} Version {kept.version} stays in force."
+            return kept
         if not is_known or found != last:
             self._given[unit_id] = place, found
         return found
+
+    def _recalled(self, wanted: WantedChart, error: TrimtabError) -> ChartRevision | None:
+        """What an earlier process was given, if the repository is silent: one that refuses has spoken."""
+        return self._shelf.recall(wanted) if isinstance(error, Unavailable) else None
 
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:
         return await self._asked_of(unit.destination.cluster)

@@ -166,9 +166,13 @@ async def _loops(
     clusters = Clusters(process.connections, namespaces=settings.runner.namespaces, clock=clock)
     async with (
         Repositories(settings.repositories, path=process.path, told=process.figures.git) as repositories,
-        Charts(settings.repositories) as charts,
+        Charts(settings.repositories, key=installation.rendering_key) as charts,
         Renderer(
-            settings.rendering, settings.programs, path=process.path, bases=repositories.fetch
+            settings.rendering,
+            settings.programs,
+            path=process.path,
+            bases=repositories.fetch,
+            charts=charts.bring,
         ) as renderer,
     ):
         renderer.use_key(installation.rendering_key)
