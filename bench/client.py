@@ -23,7 +23,8 @@ from bench.sampling import biggest_costs, profiled
 from trimtab.kube import Cluster, connect, follow, from_kubeconfig
 from trimtab.kube.cluster import EVERYTHING, EventType, Selection, WatchEvent, Write
 from trimtab.kube.discovery import Resource
-from trimtab.kube.objects import KubeObject, Page
+from trimtab.kube.keeping import Kept
+from trimtab.kube.objects import Page
 from trimtab.kube.picture import Complete, FellBack, Interrupted, Upserted
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import SystemClock
@@ -97,24 +98,26 @@ def prepared(options: Options) -> Task:
 
 async def listed(cluster: Cluster, resource: Resource, namespace: str, page_size: int) -> int:
     """Page through a collection, keeping every object."""
-    pages = cluster.list(resource, namespace=namespace, page_size=page_size)
-    objects = [each async for page in pages for each in page.objects]
-    return len(objects)
+    kept = Kept(resource)
+    async for page in cluster.list(resource, namespace=namespace, page_size=page_size):
+        for each in page.objects:
+            kept.keep(each)
+        del page  # or it would be in memory until the next one is
+    return len(kept)
 
 
 async def synced(cluster: Cluster, resource: Resource, namespace: str) -> int:
     """Follow a collection, keeping every object, until all that exists has been told."""
-    objects: dict[tuple[str, str], KubeObject] = {}
-    async with aclosing(follow(cluster, resource, namespace=namespace)) as told:
+    kept = Kept(resource)
+    async with aclosing(follow(cluster, resource, namespace=namespace, seen=kept)) as told:
         async for news in told:
+            kept.hear(news)
             match news:
-                case Upserted(each):
-                    objects[each.metadata.namespace, each.metadata.name] = each
                 case Complete():
                     break
                 case FellBack(error) | Interrupted(error):
                     raise error
-    return len(objects)
+    return len(kept)
 
 
 async def watched(cluster: Cluster, resource: Resource, namespace: str, since: str, count: int) -> int:
@@ -149,13 +152,12 @@ class Replay:
 async def replayed(cluster: Cluster, resource: Resource, namespace: str, since: str, count: int) -> int:
     """Hear so many events by following, keeping the objects."""
     past = cast("Cluster", Replay(cluster, since))  # all of a cluster that `follow` uses
-    objects: dict[tuple[str, str], KubeObject] = {}
-    heard = 0
-    async with aclosing(follow(past, resource, namespace=namespace)) as told:
+    kept, heard = Kept(resource), 0
+    async with aclosing(follow(past, resource, namespace=namespace, seen=kept)) as told:
         async for news in told:
+            kept.hear(news)
             match news:
-                case Upserted(each):
-                    objects[each.metadata.namespace, each.metadata.name] = each
+                case Upserted():
                     heard += 1
                     if heard == count:
                         break

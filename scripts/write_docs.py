@@ -20,6 +20,7 @@ import click
 from msgspec.structs import replace
 
 import trimtab
+from tests.apiserver.wire import DIFFERING
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
 from trimtab.app.running.figures import RUNNER_FIGURES
@@ -141,7 +142,10 @@ def contract_part() -> str:
     table = ["| verb | cases | of these by feature |", "|---|---|---|", *rows, f"| all | {found.total()} | |"]
     known = [f"| {case} | {why} |" for case, why in sorted(KNOWN.items())]
     differing = ["| case | why |", "|---|---|", *known]
-    return "\n".join(["### The cases", "", *table, "", "### Where we knowingly differ", "", *differing])
+    wired = [f"| {what} | {why} |" for what, (why, _) in DIFFERING.items()]
+    on_the_wire = ["| what goes otherwise | why, or how |", "|---|---|", *wired]
+    cases = ["### The cases", "", *table, "", "### Where we knowingly differ", "", *differing]
+    return "\n".join([*cases, "", "### Where HTTP itself goes otherwise", "", *on_the_wire])
 
 
 def _features(found: Mapping[tuple[str, str], int], verb: str) -> dict[str, int]:

@@ -19,6 +19,8 @@ class Registry:
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
+        #: where blobs are said to be, if they are elsewhere
+        self.elsewhere = ""
         #: by name, then by tag and by digest: media type and content
         self.manifests: dict[str, dict[str, tuple[str, bytes]]] = {}
         #: Authorization headers that open the door; None opens it to everybody
@@ -85,6 +87,8 @@ class Registry:
             content = await request.read()
             self.blobs[_digest(content)] = content
             return web.Response(status=201, headers={"Docker-Content-Digest": _digest(content)})
+        if self.elsewhere:
+            return web.Response(status=307, headers={"Location": self.elsewhere})
         if rest not in self.blobs:
             return web.Response(status=404)
         return web.Response(body=self.blobs[rest], content_type="application/octet-stream")

@@ -10,7 +10,7 @@ import http.client
 import json
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -246,9 +246,17 @@ class Client:
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.port = int(cluster["server"].rpartition(":")[2])
         authority = cluster.get("certificate-authority-data")
-        text = base64.b64decode(authority).decode() if authority else None
-        self.trust = ssl.create_default_context(cafile=cluster.get("certificate-authority"), cadata=text)
+        self._data = base64.b64decode(authority).decode() if authority else None
+        self._file = cluster.get("certificate-authority")
+        self.trust = self.tls()
         self.token: str = user["token"]
+
+    def tls(self, protocols: Sequence[str] = ()) -> ssl.SSLContext:
+        """How to speak to the server under TLS; `protocols` are offered for what follows."""
+        context = ssl.create_default_context(cafile=self._file, cadata=self._data)
+        if protocols:
+            context.set_alpn_protocols([*protocols])
+        return context
 
     def prepare(self) -> None:
         """Make the objects that the requests are about."""

@@ -131,6 +131,14 @@ async def test_a_dependency_comes_from_a_registry_with_the_credential_for_it(
         with pytest.raises(NotAllowed, match="shown was entry 1 of the file"):
             await renderer.render(ours)
         charts.welcome = {WELCOME}  # and a refusal is not remembered
+        charts.elsewhere = "https://169.254.169.254/latest"
+        with pytest.raises(SourceRefused, match="link-local"):
+            await renderer.render(ours)
+        charts.elsewhere, honest = "", dict(charts.blobs)
+        charts.blobs = dict.fromkeys(honest, b"another")
+        with pytest.raises(SourceRefused, match="not the one that the repository names"):
+            await renderer.render(ours)
+        charts.blobs = honest
         assert await names(renderer, ours) == ["sub", "app"]
         asked, spent = len(charts.asked), renderer.spent
         assert await names(renderer, ours) == ["sub", "app"]
@@ -252,6 +260,7 @@ async def test_what_was_given_last_stays_in_force_while_its_server_is_away(desk:
     async with desk.renderer(shelf.address) as renderer:
         kept = await renderer.render(shelf.request)
         assert (kept.manifests, kept.key) == (first.manifests, first.key)
+        assert renderer.spent > 0  # it was rendered anew, from what was kept
         assert [warning.endswith("Version 1.0.0 stays in force.") for warning in kept.warnings] == [True]
         stranger = desk.request(belonging(shelf.address, password="opensesame-wrong"))
         for other in (stranger, desk.request()):

@@ -77,6 +77,11 @@ def admitted(
     return _not_ready(new) if kind == ("", "Node") else new
 
 
+def warnings(new: Json, served: Served) -> tuple[str, ...]:
+    """What is to be said of a new object as it was sent, before anything is added to it."""
+    return tuple(pods.warnings(new)) if (served.group, served.kind) == ("", "Pod") else ()
+
+
 def _not_ready(node: Json) -> Json:
     """A new node takes no Pods before somebody says that it is ready."""
     taints = node["spec"].get("taints") or []

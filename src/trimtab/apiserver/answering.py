@@ -20,6 +20,7 @@ from trimtab.apiserver.requests import (
     WatchOptions,
     delete_options,
     list_options,
+    selected_for_deletion,
     watch_options,
     write_options,
 )
@@ -54,7 +55,7 @@ def answer(api: Api, asked: Asked) -> Answer | Listed:
             return api.delete(address, delete_options(query, deletion_in(asked.content, asked.media)))
         case "deletecollection":
             options = delete_options(query, deletion_in(asked.content, asked.media))
-            return api.delete_collection(address, list_options(query), options)
+            return api.delete_collection(address, selected_for_deletion(query), options)
         case verb:
             return _write(api, asked, verb)
 

@@ -210,13 +210,14 @@ class Api:
         )
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
+        asked = admission.warnings(new, served)
         new = self._admitted(new, served, name, through_status=bool(address.subresource))
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        more = (*creation_warnings(new, served.schema), *simulation_warnings(new))
+        more = (*asked, *creation_warnings(new, served.schema), *simulation_warnings(new))
         return self._add(new, address, options, (*warnings, *more))
 
     def _admitted(
@@ -512,14 +513,14 @@ def list_body(found: Listed, served: Served) -> bytes:
         metadata.setdefault("continue", "")
     head = f'{{"kind":"{served.list_kind}","apiVersion":"{served.api_version}","metadata":'.encode()
     items = b",".join(shown_in_list(entry, served) for entry in found.entries)
-    return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}"))
+    return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}\n"))
 
 
 def partial_list(found: Listed, served: Served) -> bytes:
     """A page of a list as JSON, of metadata alone."""
     head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
     items = b",".join(partial(shown_in_list(entry, served)) for entry in found.entries)
-    return b"".join((head, msgspec.json.encode(_list_metadata(found)), b',"items":[', items, b"]}"))
+    return b"".join((head, msgspec.json.encode(_list_metadata(found)), b',"items":[', items, b"]}\n"))
 
 
 def _list_metadata(found: Listed) -> Json:

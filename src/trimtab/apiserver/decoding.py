@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
-from trimtab.apiserver.gojson import BadJson, decoded
+from trimtab.apiserver.gojson import BadJson, BadNumber, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
@@ -45,11 +45,6 @@ class Body(Struct, frozen=True):
 
     content: bytes | Mapping[str, Any] | list[Any]
     media: str = JSON
-
-
-def media_type(header: str) -> str:
-    """The media type in a Content-Type header."""
-    return header.partition(";")[0].strip().lower()
 
 
 def value_of(body: Body) -> Any:
@@ -102,6 +97,9 @@ def manifest_in(body: Body, address: Address) -> Json:
         raise unsupported_media(JSON, YAML, *(() if served.custom else (PROTOBUF,)))
     try:
         value = value_of(body)
+    except BadNumber as exc:
+        who = f"{served.kind} in version {quoted(served.version)} cannot be handled as a {served.kind}"
+        raise bad_request(f"{who}: {exc}") from exc
     except BadJson as exc:
         if body.media == JSON:
             raise _unrecognized(body, served.kind, f"{NO_KIND}{exc}") from exc

@@ -5,6 +5,8 @@ Good bodies are read by msgspec; only those it refuses are walked again, slowly,
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -14,12 +16,17 @@ import msgspec
 from trimtab.kube.gotext import quoted
 
 _SPACE = " \t\r\n"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 DEEPEST = 10_000
 
 
 class BadJson(ValueError):
     """A body that is no JSON; the words are Go's."""
+
+
+class BadNumber(BadJson):
+    """JSON with a number that nothing can hold."""
 
 
 def decoded(body: bytes) -> Any:
@@ -32,11 +39,22 @@ def decoded(body: bytes) -> Any:
 
 
 def _lenient(text: str) -> Any:
-    """What Go accepts and msgspec does not: bytes that are no UTF-8, and great depth up to a point."""
+    """What Go accepts and msgspec does not: bytes that are no UTF-8, halves of letters, and some depth."""
     try:
         return msgspec.json.decode(text.encode(errors="replace"))
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except RecursionError as exc:
         raise BadJson("invalid character '[' exceeded max depth") from exc
+    except msgspec.DecodeError as exc:
+        if number := _beyond(text):
+            raise BadNumber(f"json: cannot unmarshal number {number} into Go value of type float64") from exc
+        spelled = json.dumps(json.loads(text), ensure_ascii=False)
+        return msgspec.json.decode(spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _beyond(text: str) -> str:
+    """The first number in JSON that is larger than any fraction, if there is one."""
+    numbers = _NUMBER.finditer(_STRING.sub('""', text))
+    return next((each[0] for each in numbers if math.isinf(float(each[0]))), "")
 
 
 Step: TypeAlias = Callable[[], Any]  # does one thing and says what comes next

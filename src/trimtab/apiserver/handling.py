@@ -8,18 +8,22 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, NoReturn
+from urllib.parse import unquote
 
 import msgspec
-from aiohttp import web
+from aiohttp import HttpVersion11, web
+from multidict import MultiDict
 
-from trimtab.apiserver import documents, negotiation
+from trimtab.apiserver import documents, negotiation, wire
 from trimtab.apiserver.answering import Asked, answer, check_size, watched
 from trimtab.apiserver.api import Answer, Api, list_body, partial_list
-from trimtab.apiserver.decoding import JSON, media_type
-from trimtab.apiserver.negotiation import Form, form_of
+from trimtab.apiserver.decoding import JSON
+from trimtab.apiserver.negotiation import Form, document_media, form_of, watch_form
 from trimtab.apiserver.openapi import swagger, swagger_outline
 from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.refusing import forbidden, method_not_allowed
@@ -33,6 +37,8 @@ logger = logging.getLogger(__name__)
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
 BOOKMARK_EVERY = 60.0
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+CHECKS = frozenset({"ping", "log", "etcd"})
+FRESH = "no-cache, private"  # nobody may keep what is told
 DEFECT = "Internal error occurred: see the server's log"
 
 
@@ -41,47 +47,62 @@ class Handler:
 
     def __init__(self, api: Api, token: str) -> None:
         self._api = api
-        self._token = f"Bearer {token}"
+        self._token = token.encode()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
+        if (expected := request.headers.get("Expect")) and expected.lower() != "100-continue":
+            return hung_up(417)
         try:
-            return await self._answered(request)
+            response = await self._answered(request)
         except Refused as refused:
-            return _refusal(refused)
+            response = _refusal(refused, document_media(request.headers.get("Accept", "")))
         except RecursionError:
-            return _refusal(bad_request("exceeded max depth"))
+            response = _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
-            return web.Response(status=404, text=NO_PAGE)
+            response = _page(404, NO_PAGE)
+        except wire.BadTarget:
+            return hung_up(400)
         except Exception:
             logger.exception("%s %s failed", request.method, request.path)
-            return _refusal(Refused(500, "InternalError", DEFECT))
+            response = _refusal(Refused(500, "InternalError", DEFECT))
+        return response if response.prepared else _finished(response, request)
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
-        path = request.path.rstrip("/") or "/"
-        if path in HEALTH or path.rpartition("/")[0] in HEALTH:
+        path = unquote(wire.path_in(request.raw_path))
+        if path in HEALTH:
+            return _page(200, "ok")
+        if path.rpartition("/")[0] in HEALTH and path.rpartition("/")[2] in CHECKS:
             return web.Response(text="ok")
         self._check_token(request, path)
         if path.startswith("/openapi/"):
             return self._openapi(path, request.headers.get("Accept", ""))
         if (found := self._document(path, request)) is None:
             return await self._objects(request)
-        if request.method != "GET" and not documents.answers_any_method(path):
+        if request.method != "GET" and not documents.answers_any_method(path.rstrip("/") or path):
             raise method_not_allowed()
         return found
 
     def _document(self, path: str, request: web.BaseRequest) -> web.Response | None:
         """What the server says of itself at a path, if anything."""
-        return _json(documents.version_facts()) if path == "/version" else self._discovery(path, request)
+        if path in ("/version", "/version/"):
+            return web.json_response(body=_laid_out(msgspec.json.encode(documents.version_facts())))
+        if not path or "//" in path.rstrip("/") or path.startswith("//"):
+            return None
+        return self._discovery(path.rstrip("/") or path, request)
 
     def _check_token(self, request: web.BaseRequest, path: str) -> None:
         """Refuse whoever shows no token, or a wrong one; who we are is everybody's to know."""
-        given = request.headers.get("Authorization", "")
+        header = request.headers.get("Authorization", "")
+        given = wire.bearer(header)
         if not given and path == "/version":
             return
         if not given:
-            raise self._unknown_user(request, path)
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            refused = self._unknown_user(request, path)
+            if header.lower().startswith("bearer  "):
+                refused.add_note(wire.EXTRA_SPACE)
+            raise refused
+        if not hmac.compare_digest(given.encode(), self._token):
             raise Refused(401, "Unauthorized", "Unauthorized")
 
     def _unknown_user(self, request: web.BaseRequest, path: str) -> Refused:
@@ -107,13 +128,20 @@ class Handler:
                 body=msgspec.json.encode(found), headers={"Content-Type": documents.AGGREGATED}
             )
         document = documents.found_document(self._api.catalog, path)
-        return _json(document) if document is not None else None
+        if document is None:
+            return None
+        encoded = msgspec.json.encode(document)
+        if path == "/":
+            return web.json_response(body=_laid_out(encoded))
+        return _written(encoded, Form(document_media(request.headers.get("Accept", ""))), 200, ())
 
     def _openapi(self, path: str, accept: str) -> web.Response:
         if path == "/openapi/v2" and negotiation.wants_protobuf_openapi(accept):
             return web.Response(body=swagger_outline(), headers={"Content-Type": negotiation.OPENAPI_V2})
         if path == "/openapi/v2":
             return _json(swagger(self._api.catalog))
+        if path == "/openapi/v2/":
+            raise NoSuchGroup
         if path == "/openapi/v3":
             return _json(documents.schema_index(self._api.catalog))
         parts = path.removeprefix("/openapi/v3/").split("/")
@@ -125,21 +153,24 @@ class Handler:
     # -- objects ------------------------------------------------------------------------------------------
 
     async def _objects(self, request: web.BaseRequest) -> web.StreamResponse:
-        query = request.query
-        watch = query.get("watch", "false").lower() not in ("false", "0", "")
-        found = route(self._api.catalog, request.method, request.raw_path.partition("?")[0], watch=watch)
-        form = form_of(request.headers.get("Accept", ""), streams=found.verb == "list")
+        query, accept = wire.query_in(request.raw_path), request.headers.get("Accept", "")
+        watch = query.get("watch", "false").lower() not in ("false", "0")
+        path = wire.path_in(request.raw_path)
+        found = route(self._api.catalog, request.method, path, watch=watch)
         if found.verb == "watch":
-            return await self._watch(request, found.address, form)
+            return await self._watch(request, found.address, query, watch_form(accept))
+        form = form_of(accept, streams=found.verb == "list")
         body = await _body(request) if request.method in ("POST", "PUT", "PATCH", "DELETE") else b""
-        return self._answer(request, found, form, body)
+        return self._answer(request, found, query, form, body)
 
-    def _answer(self, request: web.BaseRequest, found: Route, form: Form, body: bytes) -> web.Response:
+    def _answer(
+        self, request: web.BaseRequest, found: Route, query: MultiDict[str], form: Form, body: bytes
+    ) -> web.Response:
         asked = Asked(
             route=found,
-            query=request.query,
+            query=query,
             content=body,
-            media=_media(request),
+            media=wire.media_of(request.method, request.headers.get("Content-Type", "")),
             agent=request.headers.get("User-Agent", ""),
         )
         result = answer(self._api, asked)
@@ -147,10 +178,15 @@ class Handler:
 
     # -- watching -----------------------------------------------------------------------------------------
 
-    async def _watch(self, request: web.BaseRequest, address: Address, form: Form) -> web.StreamResponse:
-        watch, options = watched(self._api, address, request.query)
-        response = web.StreamResponse(headers={"Content-Type": JSON})
-        response.enable_chunked_encoding()
+    async def _watch(
+        self, request: web.BaseRequest, address: Address, query: MultiDict[str], form: Form
+    ) -> web.StreamResponse:
+        watch, options = watched(self._api, address, query)
+        response = web.StreamResponse(headers={"Content-Type": JSON, **_labels(request)})
+        if request.version >= HttpVersion11:
+            response.enable_chunked_encoding()
+        else:
+            response.force_close()  # older clients know by this that all has been told
         seconds = options.timeout or LONGEST_WATCH
         try:
             with suppress(ConnectionResetError):  # whoever watched has gone
@@ -206,13 +242,12 @@ def _frame(event: Event, address: Address, form: Form) -> bytes:
 # -- bytes ------------------------------------------------------------------------------------------------
 
 
-def _media(request: web.BaseRequest) -> str:
-    return media_type(request.headers.get("Content-Type", "") or JSON)
-
-
 async def _body(request: web.BaseRequest) -> bytes:
-    """The body, unless it is larger than the server takes."""
+    """The body, unless it is larger than the server takes; asked for where a client waits to be asked."""
     parts, size = [], 0
+    if "Expect" in request.headers and request.version >= HttpVersion11:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # of the answer itself nothing is sent yet
     async for part in request.content.iter_any():
         size += len(part)
         check_size(size)
@@ -222,7 +257,7 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 def _object(answer: Answer, form: Form) -> web.Response:
     body = negotiation.partial(answer.body) if form.partial else answer.body
-    return _written(body, form, answer.code, answer.warnings)
+    return _written(body + b"\n", form, answer.code, answer.warnings)
 
 
 def _list(found: Listed, asked: Route, form: Form) -> web.Response:
@@ -254,14 +289,47 @@ def _json(value: Mapping[str, Any]) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), headers={"Content-Type": JSON})
 
 
-def _refusal(refused: Refused) -> web.Response:
+def _refusal(refused: Refused, media: str = JSON) -> web.Response:
     status = refused.status()
-    response = web.Response(
-        status=refused.code, body=msgspec.json.encode(status), headers={"Content-Type": JSON}
-    )
+    body = msgspec.json.encode(status) + b"\n"
+    if refused.code == 406 and media == JSON:
+        body = _laid_out(body)
+    response = _written(body, Form(media), refused.code, getattr(refused, "__notes__", ()))
     after = (status.get("details") or {}).get("retryAfterSeconds")
     if after:
         response.headers["Retry-After"] = str(after)
-    for text in getattr(refused, "__notes__", ()):
-        response.headers.add("Warning", f"299 - {_quoted(text)}")
+    if refused.code == 403 and "system:anonymous" in refused.message:
+        response.headers["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def _page(code: int, text: str) -> web.Response:
+    return web.Response(status=code, text=text, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def hung_up(code: int) -> web.Response:
+    """The answer to what is no proper HTTP: the connection ends with it."""
+    text = f"{code} {HTTPStatus(code).phrase}" if code != 417 else ""
+    response = web.Response(status=code, text=text, headers={"Connection": "close"})
+    response.force_close()
+    return response
+
+
+def _finished(response: web.StreamResponse, request: web.BaseRequest) -> web.StreamResponse:
+    """An answer with the headers that all have, and laid out where people read it."""
+    for name, text in _labels(request).items():
+        response.headers.setdefault(name, text)
+    if isinstance(response, web.Response) and isinstance(response.body, bytes):
+        query = wire.query_in(request.raw_path)
+        if response.content_type == JSON and wire.is_for_people(query, request.headers):
+            response.body = _laid_out(response.body)
+    return response
+
+
+def _labels(request: web.BaseRequest) -> dict[str, str]:
+    """What every answer is labelled with: under which number it is found, and that nobody may keep it."""
+    return {"Audit-Id": request.headers.get("Audit-ID") or str(uuid.uuid4()), "Cache-Control": FRESH}
+
+
+def _laid_out(body: bytes) -> bytes:
+    return msgspec.json.format(body, indent=2)

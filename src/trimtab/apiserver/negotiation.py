@@ -85,6 +85,22 @@ def _not_acceptable(*, transformed: bool, streams: bool) -> Refused:
     return Refused(406, "NotAcceptable", message, details={})
 
 
+def watch_form(accept: str) -> Form:
+    """The form in which a watch is told: line by line, which YAML cannot be."""
+    form = form_of(accept, streams=True)
+    if form.media != JSON:
+        raise Refused(406, "NotAcceptable", f"only the following media types are accepted: {_STREAMS[2:]}")
+    return form
+
+
+def document_media(accept: str) -> str:
+    """YAML for whoever would rather have it, where everything can be told as JSON."""
+    try:
+        return form_of(accept).media
+    except Refused:
+        return JSON
+
+
 class _Head(Struct, frozen=True):
     metadata: Raw = Raw(b"{}")
 

@@ -42,7 +42,8 @@ OPERATION = frozenset({"op", "path", "from", "value"})
 def check_media(media: str, served: Served) -> None:
     """Refuse a type of patch that a kind does not know."""
     known = (JSON_PATCH, MERGE_PATCH, *(() if served.custom else (STRATEGIC_PATCH,)), APPLY_PATCH)
-    if media not in known and not served.custom:
+    spoken = {each.partition(";")[0].strip() for each in media.split(",")}  # a first look, which is kinder
+    if not spoken & {*known} and not served.custom:
         raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     if media not in known:
         raise unsupported_media(*known)

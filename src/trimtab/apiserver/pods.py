@@ -6,11 +6,13 @@ container that has nothing else there, unless the Pod or the account asks not to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from trimtab.apiserver.refusing import forbidden
 from trimtab.apiserver.store import Store
 from trimtab.apiserver.suffixes import suffix
+from trimtab.kube.schemas import apparmor
 
 Json = dict[str, Any]
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
@@ -25,13 +27,52 @@ def admitted(pod: Json, store: Store) -> Json:
         return pod
     spec = _with_account(pod, store)
     spec = _with_priority(pod, spec, store)
-    return {**pod, "spec": _with_tolerations(spec)}
+    return {**pod, "spec": _with_profiles(_with_tolerations(spec), pod["metadata"])}
+
+
+def warnings(pod: Json) -> Iterator[str]:
+    """What is to be said of the annotations of a new Pod, before their fields are added."""
+    annotations, whole = _armour(pod["metadata"]), apparmor.own_profile(pod["spec"].get("securityContext"))
+    for each in _containers(pod["spec"]):
+        key = f"{apparmor.PREFIX}{each.get('name', '')}"
+        if key in annotations and apparmor.own_profile(each.get("securityContext")) is None:
+            profile = apparmor.profile_of(annotations[key])
+            if profile is None or profile != whole:
+                yield f"metadata.annotations[{key}]: {apparmor.OLD}"
 
 
 def readmitted(pod: Json, live: Json) -> Json:
     """A changed Pod as admission lets it through: of its priority it keeps what the request leaves out."""
     kept = {name: live["spec"][name] for name in ("priority", "preemptionPolicy") if name in live["spec"]}
     return {**pod, "spec": _with_tolerations({**kept, **pod["spec"]})}
+
+
+def _armour(metadata: Json) -> dict[str, str]:
+    annotations: dict[str, str] = metadata.get("annotations") or {}
+    return {key: value for key, value in annotations.items() if key.startswith(apparmor.PREFIX)}
+
+
+def _containers(spec: Json) -> Iterator[Json]:
+    for field in ("initContainers", "containers"):
+        yield from spec.get(field) or ()
+
+
+def _with_profiles(spec: Json, metadata: Json) -> Json:
+    """What annotations say of AppArmor becomes a field of the container, where the Pod does not say it."""
+    annotations, whole = _armour(metadata), apparmor.own_profile(spec.get("securityContext"))
+    if not annotations:
+        return spec
+
+    def armed(container: Json) -> Json:
+        context = container.get("securityContext") or {}
+        annotation = annotations.get(f"{apparmor.PREFIX}{container.get('name', '')}", "")
+        profile = apparmor.profile_of(annotation)
+        if apparmor.own_profile(context) is not None or profile in (None, whole):
+            return container
+        return {**container, "securityContext": {**context, "appArmorProfile": profile}}
+
+    fields = [field for field in ("initContainers", "containers") if spec.get(field)]
+    return {**spec, **{field: [armed(each) for each in spec[field]] for field in fields}}
 
 
 def _with_account(pod: Json, store: Store) -> Json:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
+from multidict import MultiMapping
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import invalid_options
@@ -91,7 +92,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
 def write_options(kind: str, query: Query, manager: str, *, apply: bool = False) -> WriteOptions:
     """The options of a create, an update or a patch; `kind` names them in refusals."""
     causes = [
-        *_dry_run_causes(_list(query.get("dryRun"))),
+        *_dry_run_causes(_every(query, "dryRun")),
         *_manager_causes(query.get("fieldManager", ""), needed=apply),
         *_validation_causes(query.get("fieldValidation", "")),
     ]
@@ -171,6 +172,13 @@ def _check_match(options: ListOptions) -> None:
         raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
 
 
+def selected_for_deletion(query: Query) -> ListOptions:
+    """The options of the list that a deletion of many begins with: read in parts, so at the very version."""
+    options = list_options(query)
+    exact = options.version not in ("", "0") and not options.match
+    return structs.replace(options, match="Exact") if exact else options
+
+
 def watch_options(query: Query) -> WatchOptions:
     """The options of a watch."""
     given = query.get("sendInitialEvents")
@@ -237,7 +245,10 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
 
 
 def _from_query(query: Query) -> dict[str, Any]:
-    found: dict[str, Any] = {"dryRun": _list(query.get("dryRun"))}
+    found: dict[str, Any] = {"dryRun": _every(query, "dryRun")}
+    named = {name: query[name] for name in ("uid", "resourceVersion") if query.get(name)}
+    if named:
+        found["preconditions"] = named
     if "propagationPolicy" in query:
         found["propagationPolicy"] = query["propagationPolicy"]
     if "gracePeriodSeconds" in query:
@@ -247,8 +258,11 @@ def _from_query(query: Query) -> dict[str, Any]:
     return found
 
 
-def _list(text: str | None) -> list[str]:
-    return [] if text is None else [text]
+def _every(query: Query, name: str) -> list[str]:
+    """Each value that a query gives for an option."""
+    if isinstance(query, MultiMapping):
+        return query.getall(name, [])
+    return [query[name]] if name in query else []
 
 
 def _boolean(text: str | None) -> bool:

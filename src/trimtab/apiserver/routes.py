@@ -30,10 +30,10 @@ class NoSuchGroup(Exception):
 
 def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> Route:
     """Where a request for objects leads; refused in the server's words if nowhere."""
-    parts = unquote(path).strip("/").split("/")  # as Go does: a slash is a slash, written or not
+    parts = unquote(path).removeprefix("/").rstrip("/").split("/")  # as Go does: a slash is a slash
     group, version, rest = _split(parts)
-    if rest[:1] == ["watch"]:
-        rest, watch = rest[1:], True
+    spelled = rest[:1] == ["watch"]  # an older way to ask for a watch, also for one of a single object
+    rest = rest[1:] if spelled else rest
     namespace, rest = _namespaced(catalog, group, version, rest)
     served = catalog.find(group, version, rest[0]) if rest else None
     if served is None or (namespace and not served.namespaced) or len(rest) > 3:
@@ -41,15 +41,20 @@ def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> R
     name, subresource = [*rest[1:], "", ""][:2]
     if served.namespaced and not namespace and name:
         raise _nowhere(catalog, group)
+    if spelled and subresource:
+        raise _nowhere(catalog, group)
     address = Address(served=served, namespace=namespace, name=name, subresource=subresource)
-    return Route(address, _verb(address, method, watch=watch))
+    verb = _verb(address, method)
+    if spelled and (method != "GET" or "watch" not in served.verbs):
+        raise method_not_allowed()
+    return Route(address, "watch" if spelled or (watch and _is_watched(address, verb)) else verb)
 
 
 def _split(parts: list[str]) -> tuple[str, str, list[str]]:
     match parts:
         case ["api", version, *rest]:
             return "", version, rest
-        case ["apis", group, version, *rest]:
+        case ["apis", group, version, *rest] if group:
             return group, version, rest
         case _:
             raise NoSuchGroup
@@ -70,13 +75,16 @@ def _nowhere(catalog: Catalog, group: str) -> Exception:
     return no_such_path() if any(not each.custom for each in kinds) else NoSuchGroup()
 
 
-def _verb(address: Address, method: str, *, watch: bool) -> str:
+def _is_watched(address: Address, verb: str) -> bool:
+    """Whether a query may turn this into a watch: single objects are read, whatever it says."""
+    return verb == "list" and "watch" in address.served.verbs
+
+
+def _verb(address: Address, method: str) -> str:
     verb = (OBJECT_VERBS if address.name else COLLECTION_VERBS).get(method, "")
     if address.name and method == "POST" and not address.subresource:
         verb = ""
     check_verb(address, verb)
-    if verb in ("list", "get") and watch and "watch" in address.served.verbs and not address.subresource:
-        return "watch"
     return verb
 
 

@@ -8,6 +8,7 @@ Whoever holds the token may do everything. The certificate is signed by an autho
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import ssl
@@ -17,11 +18,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 from msgspec import Struct
 
 from trimtab.apiserver.api import Api
 from trimtab.apiserver.certificates import Credentials, issue
-from trimtab.apiserver.handling import Handler
+from trimtab.apiserver.handling import Handler, hung_up
 
 HOST = "127.0.0.1"
 LONGEST_LINE = 1 << 20  # of the address and of each header, as Go allows
@@ -40,14 +42,7 @@ async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Se
     """Serve an API for the length of the block; port 0 takes a free one."""
     token = token or secrets.token_urlsafe(24)
     credentials = issue(HOST, now=api.clock.now())
-    server = web.Server(
-        Handler(api, token),
-        max_line_size=LONGEST_LINE,
-        max_field_size=LONGEST_LINE,
-        auto_decompress=False,  # Kubernetes reads bodies as they come
-        logger=_deaf(),
-    )
-    runner = web.ServerRunner(server, shutdown_timeout=1.0)
+    runner = web.ServerRunner(_Server(Handler(api, token)), shutdown_timeout=1.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port, ssl_context=_context(credentials))
@@ -56,6 +51,39 @@ async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Se
         yield Served(url=f"https://{HOST}:{number}", token=token, authority=credentials.authority)
     finally:
         await runner.cleanup()
+
+
+class _Server(web.Server):
+    """Answers every connection with a `_Connection`."""
+
+    def __call__(self) -> web.RequestHandler:
+        """Begin to speak with a client."""
+        return _Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
+            auto_decompress=False,  # Kubernetes reads bodies as they come
+            logger=_deaf(),
+        )
+
+
+class _Connection(web.RequestHandler):
+    """One client's connection, which ends in Go's words where what comes is no HTTP."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - it quotes what was sent
+    ) -> web.StreamResponse:
+        """Say that this cannot be read, and nothing of what was sent: that may hold the token."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer is under way already") from exc
+        return hung_up(431 if isinstance(exc, LineTooLong) else status)
 
 
 def _deaf() -> logging.Logger:

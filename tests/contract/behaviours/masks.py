@@ -9,13 +9,18 @@ from typing import Any
 
 Json = dict[str, Any]
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|(?=[+-]\d\d:\d\d))")
 _IP = re.compile(r"\b10\.\d+\.\d+\.\d+\b")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 #: how often these are rewritten depends on how quickly pods follow each other
 _UNSTEADY = ("endpoints.kubernetes.io/last-change-trigger-time",)
 _UNCOUNTED = ("EndpointSlice", "Endpoints")
+#: who is listened to; KWOK, which stands in for kubelets beside the real controllers, tells nothing
+_TELLERS = (
+    "deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller",
+    "job-controller", "cronjob-controller", "garbage-collector-controller", "persistentvolume-controller",
+)  # fmt: skip
 
 
 class Names:
@@ -44,7 +49,7 @@ class Names:
         for word, stands_for in self._words.items():
             text = text.replace(word, stands_for)
         text = _TIME.sub("TIME", _UID.sub("UID", _IP.sub("IP", text)))
-        return re.sub(rf"(kube-api-access|HASH\d+|[a-z]+)-{_SUFFIX}(?=$|\")", r"\1-*", text)
+        return re.sub(rf"(kube-api-access|HASH\d+|[a-z]+(?:-\d)?)-{_SUFFIX}(?=$|\"| )", r"\1-*", text)
 
 
 def condition_lines(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -62,6 +67,22 @@ def masked_conditions(told: Mapping[str, Mapping[str, list[str]]], names: Names)
         for title, kinds in told.items()
         if kinds
     }
+
+
+def event_lines(events: Iterable[Mapping[str, Any]], names: Names) -> list[str]:
+    """What users are told by controllers, each thing once."""
+    return sorted({_event_line(each, names) for each in events if _teller(each) in _TELLERS})
+
+
+def _teller(event: Mapping[str, Any]) -> str:
+    return str(event.get("reportingComponent") or event["source"].get("component", ""))
+
+
+def _event_line(event: Mapping[str, Any], names: Names) -> str:
+    about = event["involvedObject"]
+    named = re.sub(r"-[a-z0-9]{5}$", "-*", names.masked(f"{about['kind']} {about['name']}"))
+    said = re.sub(r"-[a-z0-9]{5}(?=$| )", "-*", names.masked(event["message"]))
+    return f"{_teller(event)}: {event['type']} {named} {event['reason']}: {said}"
 
 
 def final_objects(objects: Iterable[Mapping[str, Any]], names: Names) -> list[Json]:

@@ -7,7 +7,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Protocol
 
-from tests.contract.behaviours.masks import Names, condition_lines, final_objects, masked_conditions
+from tests.contract.behaviours.masks import (
+    Names,
+    condition_lines,
+    event_lines,
+    final_objects,
+    masked_conditions,
+)
 from trimtab.apiserver.behaviours import Behaviours
 from trimtab.kube.cluster import Cluster, Deletion, PatchType, Propagation
 from trimtab.kube.discovery import Discovery, Resource
@@ -21,7 +27,7 @@ REST = 80.0  # and to come to rest after the last one
 _ORDERED = ("Deployment", "ReplicaSet", "StatefulSet", "Pod", "Job", "CronJob", "ControllerRevision")
 _HEARD = (
     *_ORDERED, "Namespace", "ConfigMap", "ServiceAccount", "DaemonSet", "Service", "Endpoints",
-    "EndpointSlice", "PersistentVolumeClaim",
+    "EndpointSlice", "PersistentVolumeClaim", "Event",
 )  # fmt: skip
 
 
@@ -34,6 +40,7 @@ class Audience:
         self.conditions: dict[str, dict[str, list[str]]] = {}
         self.came: list[tuple[int, str]] = []  # with the versions at which that happened: watches tell their
         self.went: list[tuple[int, str]] = []  # own kind in order, versions tell the order over all kinds
+        self.events: dict[str, Json] = {}  # what users are told, by identity
         self._seen: set[str] = set()
         self._news = asyncio.Event()
 
@@ -51,6 +58,11 @@ class Audience:
                 lines = told.setdefault(kind, [])
                 if not lines or lines[-1] != line:
                     lines.append(line)
+        self._news.set()
+
+    def hear_event(self, event: Json) -> None:
+        """Users are told something."""
+        self.events[event["metadata"]["uid"]] = event
         self._news.set()
 
     def lose(self, uid: str, version: str) -> None:
@@ -194,12 +206,21 @@ class Stage:
 
         await self.until(met, f"{kind} {name} is as wished")
 
+    async def until_told(self, reason: str) -> None:
+        """Wait until users are told this in an Event."""
+
+        def told() -> bool:
+            return any(each["reason"] == reason for each in self.audience.events.values())
+
+        await self.until(told, f"users are told {reason}")
+
     def told(self) -> Json:
         """The story as it can be compared."""
         return {
             "conditions": masked_conditions(self.audience.conditions, self.audience.names),
             "came": self.audience.order(self.audience.came),
             "went": self.audience.order(self.audience.went),
+            "events": event_lines(self.audience.events.values(), self.audience.names),
             "objects": final_objects(self.audience.objects.values(), self.audience.names),
         }
 
@@ -212,7 +233,7 @@ async def staged(cluster: Cluster, namespace: str, time: Time, *, real: bool) ->
     kinds = {
         each.full_kind: each
         for each in reversed(discovery.resources)
-        if each.kind in _HEARD and "watch" in each.verbs
+        if each.kind in _HEARD and "watch" in each.verbs and each.group != "events.k8s.io"
     }
     waiting = set(kinds)
     complete = asyncio.Event()
@@ -222,6 +243,8 @@ async def staged(cluster: Cluster, namespace: str, time: Time, *, real: bool) ->
         async with aclosing(follow(cluster, resource, namespace=space)) as told:
             async for news in told:
                 match news:
+                    case Upserted(object=found) if resource.kind == "Event":
+                        audience.hear_event(found.manifest())
                     case Upserted(object=found) if resource.namespaced or found.metadata.name == namespace:
                         audience.hear(found.manifest())
                     case Removed(uid=uid, object=last):

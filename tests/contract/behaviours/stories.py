@@ -183,7 +183,7 @@ async def failed_image(stage: Stage) -> None:
 # -- Jobs -----------------------------------------------------------------------------------------------
 
 
-def _has(kind: str) -> Callable[[Json], bool]:
+def has(kind: str) -> Callable[[Json], bool]:
     return lambda status: any(
         each["type"] == kind and each["status"] == "True" for each in status.get("conditions") or ()
     )
@@ -191,7 +191,7 @@ def _has(kind: str) -> Callable[[Json], bool]:
 
 async def job_success(stage: Stage) -> None:
     await stage.create(job("work", completions=3, parallelism=2))
-    await stage.until_status("Job", "work", _has("Complete"))
+    await stage.until_status("Job", "work", has("Complete"))
 
     def freed() -> bool:
         return all(not pod["metadata"].get("finalizers") for pod in stage.audience.all("Pod"))
@@ -206,19 +206,19 @@ async def job_failure(stage: Stage) -> None:
         await stage.until(lambda: bool(stage.audience.all("Pod")), "there is a pod")
         name = stage.audience.all("Pod")[0]["metadata"]["name"]
         await stage.patch("Pod", name, {"status": {"phase": "Failed"}}, subresource="status")
-    await stage.until_status("Job", "work", _has("Failed"))
+    await stage.until_status("Job", "work", has("Failed"))
 
 
 async def job_suspended(stage: Stage) -> None:
     await stage.create(job("work", suspend=True))
-    await stage.until_status("Job", "work", _has("Suspended"))
+    await stage.until_status("Job", "work", has("Suspended"))
     await stage.patch("Job", "work", {"spec": {"suspend": False}})
-    await stage.until_status("Job", "work", _has("Complete"))
+    await stage.until_status("Job", "work", has("Complete"))
 
 
 async def job_kept_for_a_while(stage: Stage) -> None:
     await stage.create(job("work", ttlSecondsAfterFinished=1))
-    await stage.until_status("Job", "work", _has("Complete"))
+    await stage.until_status("Job", "work", has("Complete"))
     await stage.until_gone("Job", "work")
     await stage.until(lambda: not stage.audience.all("Pod"), "its pods are gone")
 
@@ -259,7 +259,7 @@ async def stateful_set(stage: Stage) -> None:
 async def stateful_set_in_parallel(stage: Stage) -> None:
     storage_class = f"manual-{stage.namespace}"
     for number in (1, 2):
-        await stage.create(_volume(f"{stage.namespace}-{number}", storage_class))
+        await stage.create(volume(f"{stage.namespace}-{number}", storage_class))
     wish = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claim = {"metadata": {"name": "data"}, "spec": {**wish, "storageClassName": storage_class}}
     spec = {"replicas": 2, "serviceName": "db", "podManagementPolicy": "Parallel"}
@@ -270,7 +270,7 @@ async def stateful_set_in_parallel(stage: Stage) -> None:
     await stage.until(lambda: not stage.audience.all("Pod"), "the pods are gone")
 
 
-def _volume(name: str, storage_class: str) -> Json:
+def volume(name: str, storage_class: str) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -334,23 +334,23 @@ async def adoption(stage: Stage) -> None:
     await stage.until_status("Deployment", "web", rolled_out(2, generation=1))
 
 
-def _config_map(name: str, **metadata: Any) -> Json:
+def config_map(name: str, **metadata: Any) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
 
 
 async def dangling_owners(stage: Stage) -> None:
     """An owner that never was takes its dependents along; one of several that is there keeps them."""
-    await stage.create(_config_map("owner"))
+    await stage.create(config_map("owner"))
     await stage.until(lambda: stage.audience.find("ConfigMap", "owner") is not None, "the owner is there")
     owner = stage.audience.find("ConfigMap", "owner")
     assert owner is not None
     there = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
     absent = {**there, "name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}
     renamed = {**there, "uid": "00000000-0000-4000-8000-000000000001"}
-    await stage.create(_config_map("both", ownerReferences=[there, absent]))
-    await stage.create(_config_map("lost", ownerReferences=[absent]))
-    await stage.create(_config_map("mistaken", ownerReferences=[renamed]))
-    await stage.create(_config_map("kept", ownerReferences=[there]))
+    await stage.create(config_map("both", ownerReferences=[there, absent]))
+    await stage.create(config_map("lost", ownerReferences=[absent]))
+    await stage.create(config_map("mistaken", ownerReferences=[renamed]))
+    await stage.create(config_map("kept", ownerReferences=[there]))
     await stage.until_gone("ConfigMap", "lost")
     await stage.until_gone("ConfigMap", "mistaken")
 
@@ -362,8 +362,8 @@ async def dangling_owners(stage: Stage) -> None:
 
 
 async def namespace_deletion(stage: Stage) -> None:
-    await stage.create(_config_map("plain"))
-    await stage.create(_config_map("held", finalizers=["example.com/hold"]))
+    await stage.create(config_map("plain"))
+    await stage.create(config_map("held", finalizers=["example.com/hold"]))
     await stage.create(workload("Deployment", "web", replicas=1))
     await stage.until_status("Deployment", "web", rolled_out(1, generation=1))
     await stage.delete("Namespace", stage.namespace)
@@ -398,40 +398,3 @@ STORIES: Mapping[str, Story] = {
     "dangling owners": dangling_owners,
     "a namespace deletion": namespace_deletion,
 }
-
-
-def comparable(title: str, told: Json) -> Json:
-    """The story without what differs from one telling by the real controllers to the next."""
-    told = {**told, "came": _once(told["came"]), "went": _once(told["went"])}
-    match title:
-        case "a namespace deletion":
-            # The real controller empties a namespace in any order; whether it first finds everything fine
-            # depends on how quickly pods go.
-            kinds = told["conditions"]["Namespace NAMESPACE"]
-            lines = {kind: _from_trouble(each) for kind, each in kinds.items()}
-            return {**told, "conditions": {"Namespace NAMESPACE": lines}, "went": []}
-        case "a stateful set in parallel":
-            return {**told, "went": sorted(told["went"])}
-        case "a failed image" | "a job that fails":
-            # Pods are made to fail in different ways: only what controllers made is compared.
-            objects = [each for each in told["objects"] if each["kind"] != "Pod"]
-            return {**told, "objects": [_without_template(each) for each in objects]}
-        case _:
-            return told
-
-
-def _once(titles: list[str]) -> list[str]:
-    """A numbered pod that came or went twice in a row did so once: the real controller's cache lags."""
-    before = ["", *titles]
-    return [
-        title for title, last in zip(titles, before, strict=False) if title != last or title.endswith("*")
-    ]
-
-
-def _from_trouble(lines: list[str]) -> list[str]:
-    return lines[1:] if len(lines) > 1 and lines[0].startswith("False") else lines
-
-
-def _without_template(manifest: Json) -> Json:
-    spec = {key: value for key, value in manifest.get("spec", {}).items() if key != "template"}
-    return {**manifest, "spec": spec} if "spec" in manifest else manifest

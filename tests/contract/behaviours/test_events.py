@@ -1,5 +1,7 @@
 """What users are told in Events: by our behaviours the same as by the real controllers and scheduler.
 
+The recordings of the stories hold what controllers tell; here the scheduler is heard as well.
+
 Kubelets are left out: KWOK, which stands in for them beside the real controllers, tells nothing.
 """
 
@@ -38,7 +40,6 @@ TOLD = (
 )
 #: pods that are made to fail, each way in another way
 UNLIKE = "Pod work-"
-QUICK = ("a scale", "a job that succeeds")
 TITLES = (
     "a rollout",
     "a scale",
@@ -100,12 +101,8 @@ async def ours(title: str) -> set[str]:
             return await told_in(stage, cluster)
 
 
-def marked(title: str) -> pytest.MarkDecorator:
-    """The long ones are left to the judge."""
-    return pytest.mark.real if title in QUICK else pytest.mark.judge
-
-
-@pytest.mark.parametrize("title", [pytest.param(each, marks=marked(each)) for each in TITLES])
+@pytest.mark.judge
+@pytest.mark.parametrize("title", TITLES)
 async def test_users_are_told_what_the_real_ones_tell(title: str, control_plane: ControlPlane) -> None:
     expected = await ours(title)
     namespace = f"events-{secrets.token_hex(4)}"

@@ -18,8 +18,8 @@ import pytest
 from scripts.record_behaviours import slug
 from testbed.controlplane import ControlPlane
 from testbed.fixtures import Parts
+from tests.contract.behaviours.programme import PROGRAMME, comparable
 from tests.contract.behaviours.stage import REST, MovedTime, RealTime, Stage, staged
-from tests.contract.behaviours.stories import STORIES, comparable
 from tests.kube.world import connect_to
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
@@ -79,7 +79,7 @@ async def played(title: str, staging: AbstractAsyncContextManager[Stage]) -> Non
     """Play a story and compare it with the recording, as soon as everything has come to rest like there."""
     wanted = recorded(title)
     async with staging as stage:
-        await STORIES[title](stage)
+        await PROGRAMME[title](stage)
 
         def told() -> Json:
             whole: Json = json.loads(json.dumps(comparable(title, stage.told())))
@@ -91,7 +91,7 @@ async def played(title: str, staging: AbstractAsyncContextManager[Stage]) -> Non
             assert lines(told()) == lines(wanted)
 
 
-@pytest.mark.parametrize("title", STORIES)
+@pytest.mark.parametrize("title", PROGRAMME)
 async def test_our_behaviours_tell_the_story_of_the_real_controllers_in_no_time(title: str) -> None:
     clock = ManualClock()
     cluster = MemoryCluster(clock=clock)
@@ -129,7 +129,7 @@ async def test_our_behaviours_tell_the_same_story_on_the_real_api_server(
 
 
 @pytest.mark.judge
-@pytest.mark.parametrize("title", STORIES)
+@pytest.mark.parametrize("title", PROGRAMME)
 async def test_the_real_controllers_still_tell_the_recorded_story(
     title: str, control_plane: ControlPlane
 ) -> None:

@@ -30,6 +30,9 @@ class OpenApiShape:
         strategies = self.node.get("x-kubernetes-patch-strategy", "")
         self.merge_strategies = frozenset(filter(None, strategies.split(",")))
 
+    def names(self, name: str) -> bool:
+        return name in self.properties
+
     def child(self, name: str) -> Shape | None:
         if name in self.properties:
             return OpenApiShape(self.properties[name], self.types)

@@ -54,6 +54,16 @@ class Absent(Struct, frozen=True, kw_only=True):
     uid: str
 
 
+class News(Struct, frozen=True):
+    """Something users are told about an object, in an Event."""
+
+    about: Manifest
+    reason: str
+    message: str
+    warning: bool = False
+    field: str = ""
+
+
 class Decision(Struct, frozen=True, kw_only=True):
     """What to write now, and when to look again even if nothing happens."""
 
@@ -65,6 +75,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     unless_news_in: str = ""
     #: ask for these objects before writing, and decide again if one is there after all
     unless_alive: tuple[Absent, ...] = ()
+    #: what users are told even if nothing is written
+    news: tuple[News, ...] = ()
 
 
 NOTHING = Decision()
@@ -92,18 +104,13 @@ class Done(Struct, frozen=True, kw_only=True):
     after: Manifest | None = None
 
 
-class News(Struct, frozen=True):
-    """Something users are told about an object, in an Event."""
-
-    about: Manifest
-    reason: str
-    message: str
-    warning: bool = False
-    field: str = ""
-
-
 def _error_creating(owner: Manifest, _change: Change, why: str) -> News:
     return News(owner, "FailedCreate", f"Error creating: {why}", warning=True)
+
+
+def nothing_more(_world: World, _done: Done) -> Iterator[News]:
+    """What is told of changes by somebody who tells only what was decided."""
+    return iter(())
 
 
 class Voice(Struct, frozen=True):

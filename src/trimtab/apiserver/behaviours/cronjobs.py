@@ -15,8 +15,8 @@ from trimtab.apiserver.behaviours.changes import (
     Create,
     Decision,
     Delete,
+    News,
     Update,
-    decision,
 )
 from trimtab.apiserver.behaviours.cron import BadSchedule, Schedule, schedule_from
 from trimtab.apiserver.behaviours.events import CRON_JOB_VOICE
@@ -46,6 +46,7 @@ from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.cluster import Propagation
 
+_FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
@@ -61,12 +62,25 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     schedule = _schedule(cron_job)
     due = _due(cron_job, schedule, now) if schedule else None
     job = world.get(JOB, namespace_of(cron_job), job_name(cron_job, due)) if due else None
-    status = _status(cron_job, jobs, due if job else None)
+    known = {each["uid"] for each in status_of(cron_job).get("active") or ()}
+    running = [each for each in jobs if not is_finished(each)]
+    active = [each for each in running if uid_of(each) in known or each is job]
+    news = [_unexpected(cron_job, each) for each in running if each not in active]
+    status = _status(cron_job, jobs, active, due if job else None)
     if status != status_of(cron_job):
         changes.append(Update(body=with_status(cron_job, status), subresource="status"))
     elif due and job is None:
-        changes += _started(cron_job, [each for each in jobs if not is_finished(each)], due)
-    return decision(changes, schedule.after(now) if schedule else None)
+        started = list(_started(cron_job, active, due))
+        news += [] if started else [News(cron_job, "JobAlreadyActive", _FORBIDDEN)]
+        changes += started
+    again = schedule.after(now) if schedule else None
+    return Decision(changes=tuple(changes), again=again, news=tuple(news))
+
+
+def _unexpected(cron_job: Manifest, job: Manifest) -> News:
+    """A Job that somebody else made in this name, as `kubectl create job --from` does."""
+    told = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
+    return News(cron_job, "UnexpectedJob", told, warning=True)
 
 
 def job_name(cron_job: Manifest, due: datetime) -> str:
@@ -124,14 +138,15 @@ def _job(cron_job: Manifest, due: datetime) -> dict[str, Any]:
     }
 
 
-def _status(cron_job: Manifest, jobs: Iterable[Manifest], served: datetime | None) -> dict[str, Any]:
-    """Which Jobs run, when the last one was started, and when the last one succeeded."""
+def _status(
+    cron_job: Manifest, jobs: Iterable[Manifest], active: Iterable[Manifest], served: datetime | None
+) -> dict[str, Any]:
+    """Which of its Jobs run, when the last one was started, and when the last one succeeded."""
     jobs, before = list(jobs), status_of(cron_job)
     known = {each["uid"]: each for each in before.get("active") or ()}
-    active = [known.get(uid_of(each)) or _reference(each) for each in jobs if not is_finished(each)]
     status = {key: value for key, value in before.items() if key != "active"}
-    if active:
-        status["active"] = active
+    if running := [known.get(uid_of(each)) or _reference(each) for each in active]:
+        status["active"] = running
     if served is not None:
         status["lastScheduleTime"] = stamp(served)
     ends = [status_of(each).get("completionTime") for each in jobs if is_true(each, "Complete")]

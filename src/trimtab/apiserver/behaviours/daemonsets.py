@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on every node that takes it, replaced a few at a time. Pure. maxSurge is ignored."""
+"""DaemonSets: one pod on every node that takes it, replaced a few at a time. Pure."""
 
 from __future__ import annotations
 
@@ -83,6 +83,9 @@ class _Look:
     ) -> None:
         self._set, self._spec, self._hash, self._now = daemon_set, daemon_set["spec"], hashed, now
         self.min_ready = int(self._spec.get("minReadySeconds", 0))
+        strategy = self._spec.get("updateStrategy") or {}
+        self._rules = strategy.get("rollingUpdate") or {}
+        self._rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
         self._wanted = {name_of(node) for node in world.all(NODE) if fits(self._pod(name_of(node)), node)}
         self._by_node: dict[str, list[Manifest]] = {}
         for pod in sorted(pods, key=age_order):
@@ -95,9 +98,14 @@ class _Look:
             changes = list(self._on_node(node))
             settled = settled and not changes
             yield from changes
-        strategy = self._spec.get("updateStrategy") or {}
-        if settled and strategy.get("type", "RollingUpdate") == "RollingUpdate":
-            yield from self._replacements(strategy.get("rollingUpdate") or {})
+        if settled and self._rolling:
+            yield from self._surges() if self._surge else self._replacements()
+
+    @property
+    def _surge(self) -> int:
+        """On how many nodes a new pod may stand beside the old one."""
+        most = self._rules.get("maxSurge", 0) if self._rolling else 0
+        return percent_of(most, len(self._wanted), round_up=True)
 
     def _on_node(self, node: str) -> Iterator[Change]:
         pods = self._by_node.get(node, [])
@@ -107,12 +115,32 @@ class _Look:
         ended = [pod for pod in pods if is_over(pod)]
         alive = [pod for pod in pods if not is_over(pod)]
         yield from (Delete(target=pod) for pod in ended if not is_going(pod))
-        yield from (Delete(target=pod) for pod in alive[1:] if not is_going(pod))
+        new = [pod for pod in alive if self._is_new(pod)] if self._surge else []
+        old = [pod for pod in alive if pod not in new]
+        yield from (Delete(target=pod) for pod in (*old[1:], *new[1:]) if not is_going(pod))
         if not pods:
             yield Create(self._pod(node))
 
-    def _replacements(self, rules: dict[str, Any]) -> Iterator[Change]:
-        most = max(1, percent_of(rules.get("maxUnavailable", 1), len(self._wanted), round_up=True))
+    def _surges(self) -> Iterator[Change]:
+        """New pods beside old ones; an old one goes as soon as the new one is available."""
+        room, waiting = self._surge, []
+        for node in sorted(self._wanted):
+            new = [pod for pod in self._by_node.get(node, ()) if self._is_new(pod)]
+            old = [pod for pod in self._by_node.get(node, ()) if not self._is_new(pod)]
+            if not old:
+                continue
+            if not new:
+                waiting.append(node)
+            elif any(is_available(pod, self.min_ready, self._now) for pod in new):
+                yield from (Delete(target=pod) for pod in old if not is_going(pod))
+            else:
+                room -= 1
+        lame = [node for node in waiting if not self._is_available_on(node)]
+        sound = [node for node in waiting if node not in lame]
+        yield from (Create(self._pod(node)) for node in (*lame, *sound[: max(0, room)]))
+
+    def _replacements(self) -> Iterator[Change]:
+        most = max(1, percent_of(self._rules.get("maxUnavailable", 1), len(self._wanted), round_up=True))
         missing = sum(not self._is_available_on(node) for node in self._wanted)
         room = most - missing
         for node in sorted(self._wanted):

@@ -7,14 +7,32 @@ restarted, Jobs done.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
-from trimtab.apiserver.behaviours.changes import Bind, Change, Create, Delete, Done, News, Update, Voice
-from trimtab.apiserver.behaviours.kinds import CRON_JOB, DEPLOYMENT, JOB, POD
+from trimtab.apiserver.behaviours.changes import (
+    Bind,
+    Change,
+    Create,
+    Delete,
+    Done,
+    News,
+    Update,
+    Voice,
+    nothing_more,
+)
+from trimtab.apiserver.behaviours.kinds import (
+    CRON_JOB,
+    DEPLOYMENT,
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STATEFUL_SET,
+)
 from trimtab.apiserver.behaviours.kinds import REPLICA_SET as REPLICA_SET_KIND
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -120,8 +138,11 @@ def _with_pods(world: World, done: Done) -> Iterator[News]:
 
 
 def _in_order(world: World, done: Done) -> Iterator[News]:
-    """A StatefulSet tells of its pods."""
+    """A StatefulSet tells of its pods and their claims."""
     match done.change:
+        case Create(body=body) if kind_of(body) == PERSISTENT_VOLUME_CLAIM:
+            yield from _claimed(world, body)
+            return
         case Create() if done.after is not None and kind_of(done.after) == POD:
             made, verb = done.after, "Create"
         case Delete(target=target) if kind_of(target) == POD:
@@ -132,6 +153,17 @@ def _in_order(world: World, done: Done) -> Iterator[News]:
     if owner is not None:
         told = f"{verb} Pod {name_of(made)} in StatefulSet {name_of(owner)} successful"
         yield News(owner, f"Successful{verb}", told)
+
+
+def _claimed(world: World, claim: Manifest) -> Iterator[News]:
+    """The StatefulSet for which a claim was made: nothing but its name tells."""
+    for owner in world.all(STATEFUL_SET, namespace_of(claim)):
+        for template in owner["spec"].get("volumeClaimTemplates") or ():
+            start = f"{template['metadata']['name']}-"
+            pod = name_of(claim).removeprefix(start)
+            if name_of(claim).startswith(start) and re.fullmatch(rf"{re.escape(name_of(owner))}-\d+", pod):
+                told = f"Create Claim {name_of(claim)} Pod {pod} in StatefulSet {name_of(owner)} success"
+                yield News(owner, "SuccessfulCreate", told)
 
 
 def _unordered(owner: Manifest, change: Change, why: str) -> News:
@@ -259,4 +291,6 @@ DAEMON_SET_VOICE = Voice("daemonset-controller", _with_pods)
 JOB_VOICE = Voice("job-controller", _job)
 CRON_JOB_VOICE = Voice("cronjob-controller", _cron_job)
 SCHEDULER_VOICE = Voice("default-scheduler", _placed)
+GARBAGE_VOICE = Voice("garbage-collector-controller", nothing_more)
+CLAIM_VOICE = Voice("persistentvolume-controller", nothing_more)
 KUBELET_VOICE = Voice("kubelet", _containers)

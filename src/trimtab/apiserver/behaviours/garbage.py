@@ -7,7 +7,7 @@ is really absent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,8 +21,10 @@ from trimtab.apiserver.behaviours.changes import (
     Change,
     Decision,
     Delete,
+    News,
     Update,
 )
+from trimtab.apiserver.behaviours.events import GARBAGE_VOICE
 from trimtab.apiserver.behaviours.kinds import full_kind
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -95,13 +97,16 @@ def _collected(world: World, found: Manifest) -> Decision:
     return Decision(
         changes=tuple(_fate(world, found, owners)),
         unless_alive=tuple(_absent(world, found, each) for each in owners.absent),
+        news=tuple(_elsewhere(world, found, owners.absent)),
     )
 
 
 def _fate(world: World, found: Manifest, owners: _Owners) -> Iterator[Change]:
     if owners.solid:
         yield _without_owners(found, {each["uid"] for each in (*owners.absent, *owners.waiting)})
-    elif owners.waiting and world.dependents(uid_of(found)):
+    elif owners.waiting and (below := world.dependents(uid_of(found))):
+        if any(is_going(each) and FOREGROUND in finalizers_of(each) for each in below):
+            yield _unblocked(found)  # there may be a circle, in which everybody would wait for each other
         yield Delete(target=found, propagation=Propagation.FOREGROUND)
     else:
         yield Delete(target=found, propagation=_propagation(found))
@@ -155,11 +160,30 @@ def _without_owners(found: Manifest, uids: set[str]) -> Update:
     return Update(body=with_metadata(found, ownerReferences=left))
 
 
+def _unblocked(found: Manifest) -> Update:
+    freed = [{**each, "blockOwnerDeletion": False} for each in owners_of(found)]
+    return Update(body=with_metadata(found, ownerReferences=freed))
+
+
+def _elsewhere(world: World, found: Manifest, references: Iterable[Reference]) -> Iterator[News]:
+    """Owners that are there, but in another namespace, where nobody may own this."""
+    for each in references:
+        owner, here = world.by_uid(each["uid"]), namespace_of(found)
+        if owner is not None and namespace_of(owner) not in ("", here):
+            who = f"{each['apiVersion']}/{each['kind']}, namespace: {here}, name: {each['name']}"
+            told = f'ownerRef [{who}, uid: {each["uid"]}] does not exist in namespace "{here}"'
+            yield News(found, "OwnerRefInvalidNamespace", told, warning=True)
+
+
 def concerned(world: World, changed: Manifest) -> Iterator[Name]:
     """By identity: whatever is going or has an owner that is, and the dependents of what is gone."""
     gone = world.by_uid(uid_of(changed)) is None
     owners = [world.by_uid(each["uid"]) for each in owners_of(changed)]
-    if not gone and (is_going(changed) or any(owner is None or is_going(owner) for owner in owners)):
+    here = ("", namespace_of(changed))
+    if not gone and (
+        is_going(changed)
+        or any(owner is None or is_going(owner) or namespace_of(owner) not in here for owner in owners)
+    ):
         yield "", uid_of(changed)
     for owner in owners:
         if owner is not None and is_going(owner):
@@ -169,4 +193,6 @@ def concerned(world: World, changed: Manifest) -> Iterator[Name]:
             yield "", uid_of(dependent)
 
 
-GARBAGE = Behaviour(title="garbage", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned)
+GARBAGE = Behaviour(
+    title="garbage", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=GARBAGE_VOICE
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from trimtab.apiserver.behaviours.readiness import dispensable_first, is_active
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
+INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count"
 
 
 def without_tracking(pod: Manifest) -> Update:
@@ -35,9 +36,9 @@ def finished_at(pod: Manifest) -> datetime | None:
     if status.get("phase") not in ("Succeeded", "Failed"):
         return None
     ends = [
-        each["state"]["terminated"]["finishedAt"]
+        at
         for each in status.get("containerStatuses") or ()
-        if "terminated" in each.get("state", {})
+        if (at := each.get("state", {}).get("terminated", {}).get("finishedAt"))
     ]
     return moment(max(ends, default=pod["metadata"]["creationTimestamp"]))
 
@@ -47,23 +48,27 @@ def surplus(job: Manifest, active: Sequence[Manifest], count: int) -> list[Manif
     return dispensable_first(active)[:count] if count > 0 else []
 
 
-def job_pods(job: Manifest, pods: Iterable[Manifest], count: int) -> Iterator[dict[str, Any]]:
-    """So many new pods; those of an indexed Job take the lowest indexes that are free."""
+def job_pods(
+    job: Manifest, pods: Iterable[Manifest], count: int, given_up: Collection[int] = ()
+) -> Iterator[dict[str, Any]]:
+    """So many new pods; those of an indexed Job take the lowest indexes that are free and not given up."""
     template = job["spec"]["template"]
     if job["spec"].get("completionMode") != "Indexed":
         for _ in range(count):
             yield pod_from(job, template, finalizers=(FINALIZER,))
         return
     pods = list(pods)
-    taken = completed_indexes(job, pods) | {index_of(pod) for pod in pods if is_active(pod)}
+    taken = completed_indexes(job, pods) | {index_of(pod) for pod in pods if is_active(pod)} | set(given_up)
     free = (index for index in range(job["spec"]["completions"]) if index not in taken)
     for index, _ in zip(free, range(count), strict=False):
-        yield _indexed_pod(job, index)
+        failures = sum(index_of(pod) == index and status_of(pod).get("phase") == "Failed" for pod in pods)
+        yield _indexed_pod(job, index, failures)
 
 
-def _indexed_pod(job: Manifest, index: int) -> dict[str, Any]:
+def _indexed_pod(job: Manifest, index: int, failures: int) -> dict[str, Any]:
     template, mark = job["spec"]["template"], {INDEX: str(index)}
-    pod = pod_from(job, template, labels=mark, annotations=mark, finalizers=(FINALIZER,))
+    counted = {} if job["spec"].get("backoffLimitPerIndex") is None else {INDEX_FAILURES: str(failures)}
+    pod = pod_from(job, template, labels=mark, annotations={**mark, **counted}, finalizers=(FINALIZER,))
     reference = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
     variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": reference}
     spec = {"hostname": f"{name_of(job)}-{index}", **template["spec"]}
@@ -83,11 +88,12 @@ def index_of(pod: Manifest) -> int:
 def completed_indexes(job: Manifest, pods: Iterable[Manifest]) -> set[int]:
     """The indexes that have succeeded, by the status and by the pods."""
     done = {index_of(pod) for pod in pods if status_of(pod).get("phase") == "Succeeded"}
-    done |= set(_from_ranges(status_of(job).get("completedIndexes", "")))
+    done |= set(from_ranges(status_of(job).get("completedIndexes", "")))
     return {index for index in done if 0 <= index < job["spec"].get("completions", 0)}
 
 
-def _from_ranges(text: str) -> Iterator[int]:
+def from_ranges(text: str) -> Iterator[int]:
+    """Indexes that are written like `0,2-4,7`."""
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

@@ -1,8 +1,7 @@
 """Jobs: pods until enough succeeded or too many failed, each counted exactly once. Pure.
 
 A pod that ended is first noted in the status as not counted yet, then loses its finalizer, then is counted:
-so nothing is counted twice or lost wherever the work is interrupted. Not simulated: pod failure policies,
-success policies and backoff limits per index.
+so nothing is counted twice or lost wherever the work is interrupted.
 """
 
 from __future__ import annotations
@@ -33,6 +32,13 @@ from trimtab.apiserver.behaviours.jobpods import (
     job_pods,
     surplus,
     without_tracking,
+)
+from trimtab.apiserver.behaviours.jobrules import (
+    failed_by_index,
+    failed_for_good,
+    failed_indexes,
+    matched,
+    succeeded_by_policy,
 )
 from trimtab.apiserver.behaviours.kinds import JOB, POD
 from trimtab.apiserver.behaviours.manifests import (
@@ -106,6 +112,16 @@ def _kept_for_a_while(world: World, job: Manifest, now: datetime) -> Decision:
     return decision([*freed, Delete(target=job, propagation=Propagation.FOREGROUND)])
 
 
+def _given_up(pods: Sequence[Manifest]) -> list[Change]:
+    """Pods that a Job does without: they are no failures, so nobody counts them."""
+    return [
+        change
+        for pod in pods
+        for change in ((without_tracking(pod),) if FINALIZER in finalizers_of(pod) else ())
+        + (Delete(target=pod),)
+    ]
+
+
 class _Counts(Struct, frozen=True, kw_only=True):
     """What the pods add up to."""
 
@@ -113,6 +129,7 @@ class _Counts(Struct, frozen=True, kw_only=True):
     failed: int
     succeeded_uids: tuple[str, ...]  # ended, and not counted in the status yet
     failed_uids: tuple[str, ...]
+    ignored_uids: tuple[str, ...]  # failed, and never to be counted
 
 
 class _Sync:
@@ -123,6 +140,7 @@ class _Sync:
         self._before = status_of(job)
         self._suspended = bool(self._spec.get("suspend"))
         self._indexed = self._spec.get("completionMode") == "Indexed"
+        self._given_up = failed_indexes(job, pods)
         self._active = [pod for pod in pods if is_active(pod)]
         self._terminating = sum(is_terminating(pod) for pod in pods)
         self._again: datetime | None = None
@@ -133,13 +151,14 @@ class _Sync:
         verdict = self._verdict(counts)
         changes: list[Change] = []
         active = list(self._active)
-        if verdict is not None and verdict["type"] != "SuccessCriteriaMet":
-            changes += [Delete(target=pod) for pod in active]
+        if verdict is not None:
+            won = verdict["type"] == "SuccessCriteriaMet"
+            changes += _given_up(active) if won else [Delete(target=pod) for pod in active]
             self._terminating += len(active)
             active = []
         elif not is_going(self._job):
             changes, active = self._managed(counts, active)
-            if verdict is None and self._is_complete(counts, active):
+            if self._is_complete(counts, active):
                 verdict = self._condition("SuccessCriteriaMet", *_SUCCESS)
         made = sum(isinstance(each, Create) for each in changes)
         status = self._status(counts, verdict, active, made)
@@ -161,6 +180,7 @@ class _Sync:
         succeeded, failed = (
             [uid for uid in uncounted.get(key) or () if uid in tracked] for key in ("succeeded", "failed")
         )
+        ignored: list[str] = []
         for pod in self._pods:
             uid = uid_of(pod)
             if uid not in tracked or uid in succeeded or uid in failed:
@@ -168,12 +188,13 @@ class _Sync:
             if status_of(pod).get("phase") == "Succeeded":
                 succeeded.append(uid)
             elif self._has_failed(pod):
-                failed.append(uid)
+                (ignored if matched(self._job, pod).action == "Ignore" else failed).append(uid)
         return _Counts(
             succeeded=self._before.get("succeeded", 0) + len(done["succeeded"]),
             failed=self._before.get("failed", 0) + len(done["failed"]),
             succeeded_uids=tuple(succeeded),
             failed_uids=tuple(failed),
+            ignored_uids=tuple(ignored),
         )
 
     def _has_failed(self, pod: Manifest) -> bool:
@@ -193,18 +214,26 @@ class _Sync:
         for known in ("SuccessCriteriaMet", "FailureTarget"):
             if is_true(self._job, known):
                 return dict(condition(self._job, known) or {})
+        if (end := failed_for_good(self._job, self._pods)) is not None:
+            return self._condition("FailureTarget", *end)
         limit = self._spec.get("backoffLimit", 6)
         if counts.failed + len(counts.failed_uids) > limit or self._restarted_too_often(limit):
             return self._condition("FailureTarget", *_TOO_MANY)
         deadline = self._spec.get("activeDeadlineSeconds")
         started = moment(self._before.get("startTime"))
-        if deadline is None or started is None or self._suspended:
-            return None
-        due = started + timedelta(seconds=deadline)
-        if self._now >= due:
-            return self._condition("FailureTarget", *_TOO_LATE)
-        self._look_at(due)
-        return None
+        if deadline is not None and started is not None and not self._suspended:
+            due = started + timedelta(seconds=deadline)
+            if self._now >= due:
+                return self._condition("FailureTarget", *_TOO_LATE)
+            self._look_at(due)
+        return self._verdict_by_index() if self._indexed else None
+
+    def _verdict_by_index(self) -> dict[str, Any] | None:
+        succeeded = completed_indexes(self._job, self._pods)
+        if (end := failed_by_index(self._job, succeeded, self._given_up)) is not None:
+            return self._condition("FailureTarget", *end)
+        end = succeeded_by_policy(self._job, succeeded)
+        return None if end is None else self._condition("SuccessCriteriaMet", *end)
 
     def _restarted_too_often(self, limit: int) -> bool:
         if self._spec["template"]["spec"].get("restartPolicy") != "OnFailure":
@@ -222,18 +251,20 @@ class _Sync:
         """The pods to make or to give up, and those that stay; pods to be made count as active."""
         if self._suspended:
             self._terminating += len(active)
-            return [Delete(target=pod) for pod in active], []
+            return _given_up(active), []
         wanted = self._wanted(counts, len(active))
         gone = surplus(self._job, active, len(active) - wanted)
         if gone:
             self._terminating += len(gone)
-            return [Delete(target=pod) for pod in gone], [pod for pod in active if pod not in gone]
+            return _given_up(gone), [pod for pod in active if pod not in gone]
         missing = wanted - len(active)
         if self._spec.get("podReplacementPolicy") == "Failed":
             missing -= self._terminating
         if missing <= 0 or self._must_wait():
             return [], active
-        made: list[Change] = [Create(body) for body in job_pods(self._job, self._pods, missing)]
+        made: list[Change] = [
+            Create(body) for body in job_pods(self._job, self._pods, missing, self._given_up)
+        ]
         return made, active
 
     def _wanted(self, counts: _Counts, active: int) -> int:
@@ -241,7 +272,7 @@ class _Sync:
         wanted = self._spec.get("completions")
         if wanted is None:
             return active if succeeded else int(parallelism)
-        return max(0, min(int(wanted) - succeeded, int(parallelism)))
+        return max(0, min(int(wanted) - succeeded - len(self._given_up), int(parallelism)))
 
     def _must_wait(self) -> bool:
         """After failures the next pod waits, longer each time, until one succeeds."""
@@ -262,7 +293,7 @@ class _Sync:
 
     def _untracked(self, counts: _Counts, *, ended: bool) -> list[Change]:
         """Pods that are noted in the status lose their finalizer; once the end is known, all do."""
-        noted = {*counts.succeeded_uids, *counts.failed_uids}
+        noted = {*counts.succeeded_uids, *counts.failed_uids, *counts.ignored_uids}
         return [
             without_tracking(pod)
             for pod in self._pods
@@ -304,6 +335,8 @@ class _Sync:
         }
         if self._indexed:
             status["completedIndexes"] = index_ranges(completed_indexes(self._job, self._pods))
+        if self._spec.get("backoffLimitPerIndex") is not None:
+            status["failedIndexes"] = index_ranges(self._given_up)
         return self._with_end(self._with_suspension(status, verdict), counts, verdict)
 
     def _with_suspension(self, status: dict[str, Any], verdict: Condition | None) -> dict[str, Any]:

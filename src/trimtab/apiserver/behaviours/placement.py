@@ -32,6 +32,7 @@ from trimtab.apiserver.behaviours.manifests import (
     status_of,
     with_status,
 )
+from trimtab.apiserver.behaviours.readiness import is_over
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 
@@ -41,7 +42,9 @@ _NO_HELP = "preemption: 0/{total} nodes are available: {total} Preemption is not
 def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     """Put a pod that has no node on the fitting one with the fewest pods, or say why there is none."""
     pod = world.get(POD, *name)
-    if pod is None or is_going(pod) or pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"):
+    if pod is None or is_going(pod) or is_over(pod):
+        return NOTHING
+    if pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"):
         return NOTHING
     problem = claims_problem(world, pod)
     nodes = sorted(world.all(NODE), key=name_of)

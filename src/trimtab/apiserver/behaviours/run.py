@@ -232,11 +232,14 @@ class Behaviours:
         decision = behaviour.decide(self._world, name, now, self._timing)
         if decision.again is not None:
             self._offer((behaviour.title, name), after=(decision.again - now).total_seconds())
-        if not decision.changes:
+        if not decision.changes and not decision.news:
             return
         if not await self._is_sure(decision):
             self._offer((behaviour.title, name))
             return
+        if behaviour.voice is not None:
+            for news in decision.news:
+                await self._say(news, behaviour.voice.component)
         for change in decision.changes:
             if not await self._perform(change, behaviour, refused_to=decision.on_behalf_of):
                 self._offer((behaviour.title, name))

@@ -14,6 +14,7 @@ from trimtab.apiserver.behaviours.changes import (
     Create,
     Decision,
     Delete,
+    Update,
 )
 from trimtab.apiserver.behaviours.events import STATEFUL_SET_VOICE
 from trimtab.apiserver.behaviours.kinds import (
@@ -25,15 +26,18 @@ from trimtab.apiserver.behaviours.kinds import (
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
     Name,
+    controller_reference,
     generation_of,
     is_going,
     kind_of,
     labels_of,
     name_of,
     namespace_of,
+    owners_of,
     present,
     status_of,
     uid_of,
+    with_metadata,
 )
 from trimtab.apiserver.behaviours.ownership import own_or_owner, pod_from
 from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready
@@ -102,6 +106,10 @@ class _Look:
         if moved:
             return
         condemned = sorted(self._pods.keys() - set(self._ordinals), reverse=True)
+        handed = [each for ordinal in condemned for each in self._claims_in_order(ordinal)]
+        if handed:
+            yield from handed
+            return
         for ordinal in condemned:
             pod = self._pods[ordinal]
             if not is_going(pod):
@@ -120,6 +128,7 @@ class _Look:
             yield Delete(target=pod)
         elif not is_going(pod):
             yield from self._missing_claims(ordinal)
+            yield from self._claims_in_order(ordinal)
 
     def _is_healthy(self, ordinal: int) -> bool:
         pod = self._pods.get(ordinal)
@@ -161,9 +170,10 @@ class _Look:
         """Numbers below the partition, and those an update has not come to, keep the revision they had."""
         rules = self._spec.get("updateStrategy", {})
         partition = (rules.get("rollingUpdate") or {}).get("partition", 0)
-        rolling = rules.get("type", "RollingUpdate") == "RollingUpdate"
         place = ordinal - self._ordinals.start
-        if not rolling or place < partition:
+        if rules.get("type", "RollingUpdate") != "RollingUpdate":
+            return self._update
+        if place < partition:
             return self._current
         if "rollingUpdate" not in rules and place < status_of(self._set).get("currentReplicas", 0):
             return self._current
@@ -200,6 +210,29 @@ class _Look:
                 }
                 kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
                 yield Create({**kind, "metadata": metadata, "spec": template["spec"]})
+
+    def _claims_in_order(self, ordinal: int) -> Iterator[Update]:
+        """The claims of a pod with those owners that the retention policy gives them."""
+        owners = {"StatefulSet": self._set, "Pod": self._pods[ordinal]}
+        wanted = self._claim_owner(ordinal)
+        for template in self._claim_templates():
+            name = self._claim_name(template, ordinal)
+            claim = self._world.get(PERSISTENT_VOLUME_CLAIM, namespace_of(self._set), name)
+            if claim is None or is_going(claim):
+                continue
+            ours = {uid_of(each) for kind, each in owners.items() if kind != wanted}
+            left = [each for each in owners_of(claim) if each["uid"] not in ours]
+            if wanted and not any(each["uid"] == uid_of(owners[wanted]) for each in left):
+                left.append(controller_reference(owners[wanted]))
+            if left != list(owners_of(claim)):
+                yield Update(body=with_metadata(claim, ownerReferences=left))
+
+    def _claim_owner(self, ordinal: int) -> str:
+        """With whom the claims of a pod go: with the pod once it is given up, with the set, or nobody."""
+        policy = self._spec.get("persistentVolumeClaimRetentionPolicy") or {}
+        if policy.get("whenScaled") == "Delete" and ordinal not in self._ordinals:
+            return "Pod"
+        return "StatefulSet" if policy.get("whenDeleted") == "Delete" else ""
 
     # -- status -------------------------------------------------------------------------------------------
 

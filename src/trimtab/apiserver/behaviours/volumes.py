@@ -17,9 +17,11 @@ from trimtab.apiserver.behaviours.changes import (
     Create,
     Decision,
     Delete,
+    News,
     Update,
     decision,
 )
+from trimtab.apiserver.behaviours.events import CLAIM_VOICE
 from trimtab.apiserver.behaviours.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
@@ -97,6 +99,9 @@ def _bound(world: World, claim: Manifest) -> Decision:
     wanted = claim["spec"].get("storageClassName")
     if wanted is None and storage_class is not None:
         return decision([Update(body=with_spec(claim, storageClassName=name_of(storage_class)))])
+    if _must_wait(world, claim, storage_class):
+        told = "waiting for first consumer to be created before binding"
+        return Decision(news=(News(claim, "WaitForFirstConsumer", told),))
     volume = _fitting(world, claim)
     if volume is None:
         return _provisioned(world, claim, storage_class)
@@ -109,6 +114,13 @@ def _bound(world: World, claim: Manifest) -> Decision:
     }
     body = with_spec(with_metadata(claim, annotations=annotations), volumeName=name_of(volume))
     return decision([Update(body=body)])
+
+
+def _must_wait(world: World, claim: Manifest, storage_class: Manifest | None) -> bool:
+    """Some classes bind a claim only when a pod wants it: then it is known where."""
+    waits = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
+    reserved = any(_is_meant(each, claim) for each in world.all(PERSISTENT_VOLUME))
+    return waits and not reserved and not list(_users(world, claim))
 
 
 def _settled(world: World, claim: Manifest) -> Decision:
@@ -183,8 +195,6 @@ def _reference(claim: Manifest) -> dict[str, Any]:
 
 def _provisioned(world: World, claim: Manifest, storage_class: Manifest | None) -> Decision:
     if storage_class is None or storage_class["provisioner"] == _STATIC_ONLY:
-        return NOTHING
-    if storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not list(_users(world, claim)):
         return NOTHING
     name = f"pvc-{uid_of(claim)}"
     spec = {
@@ -270,7 +280,13 @@ CLASSES = Behaviour(
     concerned=nobody,
     at_start=(("", STANDARD),),
 )
-CLAIMS = Behaviour(title="claims", actor=Actor.CONTROLLERS, decide=decide_claim, concerned=concerned_claims)
+CLAIMS = Behaviour(
+    title="claims",
+    actor=Actor.CONTROLLERS,
+    decide=decide_claim,
+    concerned=concerned_claims,
+    voice=CLAIM_VOICE,
+)
 VOLUMES = Behaviour(
     title="volumes", actor=Actor.CONTROLLERS, decide=decide_volume, concerned=concerned_volumes
 )

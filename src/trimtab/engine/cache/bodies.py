@@ -1,26 +1,20 @@
-"""Whole objects, compressed: few bytes each, and given up, the longest unread first, where memory ends. Pure.
+"""Whole objects, packed: few bytes each, and given up, the longest unread first, where memory ends. Pure.
 
-Objects of one kind resemble each other, so each kind gets a dictionary made of its first objects. What is
-given up is not lost: whoever needs it reads it from the cluster.
+Each kind has a packer of its own. What is given up is not lost: whoever needs it reads it from the cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
-import zstandard
-
+from trimtab.kube.packing import Packer
 from trimtab.resources.keys import ResourceKey
 
-_LEVEL: Final = 1
-#: how many objects a dictionary is made of, how much of each, and how large it gets
-_SAMPLES, _SAMPLE, _DICTIONARY = 64, 16 << 10, 16 << 10
 #: what a body costs beyond its bytes: its header and its place in the table
 _OVERHEAD: Final = 33 + 100
 #: giving up goes on until so much of the limit is used, so that it is done rarely
 _RELIEF: Final = 0.9
-_PLAIN, _TRAINED = b"\0", b"\1"
 
 
 class Bodies:
@@ -28,7 +22,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._held: dict[ResourceKey, bytes] = {}
-        self._packers: dict[tuple[str, str], _Packer] = {}
+        self._packers: dict[tuple[str, str], Packer[ResourceKey]] = {}
         self.size = 0
 
     def __len__(self) -> int:
@@ -39,10 +33,8 @@ class Bodies:
         self.drop(key)
         packer = self._packer(key)
         self._hold(key, packer.packed(raw))
-        if packer.wants_samples:
-            packer.sampled.append(key)
-            if len(packer.sampled) >= _SAMPLES:
-                self._train(packer)
+        if samples := packer.samples(key):
+            self._train(packer, samples)
 
     def drop(self, key: ResourceKey) -> None:
         """Keep nothing of an object any more."""
@@ -70,53 +62,15 @@ class Bodies:
         self._held[key] = packed
         self.size += len(packed) + _OVERHEAD
 
-    def _packer(self, key: ResourceKey) -> _Packer:
+    def _packer(self, key: ResourceKey) -> Packer[ResourceKey]:
         kind = (key.group, key.kind)
         if (packer := self._packers.get(kind)) is None:
-            packer = self._packers[kind] = _Packer()
+            packer = self._packers[kind] = Packer()
         return packer
 
-    def _train(self, packer: _Packer) -> None:
+    def _train(self, packer: Packer[ResourceKey], samples: Iterable[ResourceKey]) -> None:
         """Make the dictionary of a kind, and pack what it was made of once more."""
-        raw = {key: packer.unpacked(self._held[key]) for key in packer.sampled if key in self._held}
+        raw = {key: packer.unpacked(self._held[key]) for key in samples if key in self._held}
         packer.train(list(raw.values()))
         for key, each in raw.items():
             self.keep(key, each)
-
-
-class _Packer:
-    """How the bodies of one kind are packed: plainly until there are enough to make a dictionary of."""
-
-    def __init__(self) -> None:
-        self.sampled: list[ResourceKey] = []
-        self.wants_samples = True
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
-        self._plain = zstandard.ZstdDecompressor()
-        self._trained = self._plain
-        self._mark = _PLAIN
-
-    def packed(self, raw: bytes) -> bytes:
-        # Joining copies into bytes of the exact size; what the compressor returns sits in a larger piece.
-        return self._mark + self._compressor.compress(raw)
-
-    def unpacked(self, packed: bytes) -> bytes:
-        how = self._plain if packed[:1] == _PLAIN else self._trained
-        return how.decompress(memoryview(packed)[1:])
-
-    def train(self, samples: list[bytes]) -> None:
-        self.wants_samples = False
-        self.sampled.clear()
-        dictionary = _dictionary([each[:_SAMPLE] for each in samples])
-        dictionary.precompute_compress(level=_LEVEL)
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL, dict_data=dictionary)
-        self._trained = zstandard.ZstdDecompressor(dict_data=dictionary)
-        self._mark = _TRAINED
-
-
-def _dictionary(samples: Sequence[bytes]) -> zstandard.ZstdCompressionDict:
-    try:
-        return zstandard.train_dictionary(_DICTIONARY, [*samples])
-    except zstandard.ZstdError:
-        # Too little to learn from: what the samples have in common can still be pointed at.
-        joined = b"".join(samples)[-_DICTIONARY:]
-        return zstandard.ZstdCompressionDict(joined, dict_type=zstandard.DICT_TYPE_RAWCONTENT)

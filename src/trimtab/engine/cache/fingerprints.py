@@ -25,9 +25,9 @@ _STATUS = b'"f:status"'
 class _Entry(Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """Who set which fields; when is left out."""
 
-    manager: str = ""
-    operation: str = ""
-    api_version: str = ""
+    manager: Raw = _BLANK
+    operation: Raw = _BLANK
+    api_version: Raw = _BLANK
     subresource: str = ""
     fields_v1: Raw = _BLANK
 
@@ -74,7 +74,7 @@ def fingerprint(told: KubeObject, key: bytes = b"") -> bytes:
 
 def _ownership(entries: list[_Entry]) -> list[bytes]:
     """Who set what, without times; the server sorts by time, so the order says nothing."""
-    return sorted(told for entry in entries if entry.subresource != "status" and (told := _told(entry)))
+    return sorted([told for entry in entries if entry.subresource != "status" and (told := _told(entry))])
 
 
 def _told(entry: _Entry) -> bytes:
@@ -84,5 +84,5 @@ def _told(entry: _Entry) -> bytes:
         if not kept:
             return b""  # about status alone
         fields = _sorted.encode(kept)
-    words = f"{entry.manager}\0{entry.operation}\0{entry.api_version}\0{entry.subresource}\0"
-    return words.encode() + fields
+    subresource = entry.subresource.encode()
+    return b"\0".join((entry.manager, entry.operation, entry.api_version, subresource, fields))

@@ -34,6 +34,9 @@ class Shape(Protocol):
     def properties(self) -> Mapping[str, Any]:
         """The fields that the schema names; not the keys of a map, nor preserved unknown fields."""
 
+    def names(self, name: str) -> bool:
+        """Whether the schema names this field, if only because every object has it."""
+
     @property
     def open(self) -> bool:
         """Whether fields that nobody declared may be applied, here and beneath."""
@@ -93,6 +96,10 @@ class Anything(Struct, frozen=True):
     def properties(self) -> Mapping[str, Any]:
         """No field has a name."""
         return {}
+
+    def names(self, _name: str) -> bool:
+        """No field has a name."""
+        return False
 
     @property
     def open(self) -> bool:

@@ -246,7 +246,7 @@ def _owned_fields(value: Mapping[str, Any], shape: Shape) -> FieldSet:
     children: dict[str, FieldSet] = {}
     for name, each in value.items():
         below, itself = _owned(each, _field_shape(shape, name))
-        if itself or each is None or each == {} or name not in shape.properties:
+        if itself or each is None or each == {} or not shape.names(name):
             members.add(field(name))
         if not below.is_empty:
             children[field(name)] = below
@@ -271,7 +271,7 @@ def with_named(fields: FieldSet, shape: Shape | None) -> FieldSet:
     members = set(fields.members)
     children: dict[str, FieldSet] = {}
     for element, child in fields.children.items():
-        if element.startswith("f:") and element[2:] in shape.properties:
+        if element.startswith("f:") and shape.names(element[2:]):
             members.add(element)
         children[element] = with_named(child, _shape_at(shape, element))
     return FieldSet(frozenset(members), children)

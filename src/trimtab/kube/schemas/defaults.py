@@ -182,13 +182,19 @@ def _declared(schema: Schema | None, name: str) -> Schema | None:
     return None if found is UNDECLARED else found
 
 
+def _as_held(value: Any) -> Any:
+    """A whole number beyond 64 bits as the server holds it: as the nearest fraction."""
+    beyond = type(value) is int and not -(1 << 63) <= value < 1 << 63
+    return float(value) if beyond else value
+
+
 def _without_nulls(value: Any, schema: Schema | None) -> Any:
     """A value without nulls where none is allowed and nothing stands in for it, as if they were not given."""
     if isinstance(value, list):
         element = schema.element if schema is not None else None
         return [_without_nulls(each, element) for each in value]
     if not isinstance(value, dict):
-        return _whole(value) if schema is not None and schema.type == "integer" else value
+        return _whole(value) if schema is not None and schema.type == "integer" else _as_held(value)
     left = {}
     for name, each in value.items():
         field = _declared(schema, name)

@@ -35,6 +35,7 @@ Types: TypeAlias = Mapping[str, Mapping[str, Any]]
 NOTHING: frozenset[str] = frozenset()
 NO_FIELDS: Mapping[str, Mapping[str, Any]] = {}
 TYPE_META: Mapping[str, Mapping[str, Any]] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+HEAD = (*TYPE_META, "metadata")
 
 
 class GoField(Struct, frozen=True, gc=False):
@@ -130,13 +131,25 @@ class Schema:
 
     def _child(self, name: str) -> Schema | None:
         raw = self.properties.get(name)
+        if self.embedded and name == "metadata":  # whatever is declared, it has the fields of all metadata
+            return Schema({"$ref": OBJECT_META}, self._types)
         if raw is not None:
             return Schema(raw, self._types, within_open=self.open)
-        if self.embedded and name in ("apiVersion", "kind", "metadata"):
-            return Schema(TYPE_META.get(name) or {"$ref": OBJECT_META}, self._types)
+        if self.embedded and name in TYPE_META:
+            return Schema(TYPE_META[name], self._types)
         if self.values is not None:
             return self.values
         return ANYTHING if self.preserves_unknown else None
+
+    def declared(self, name: str) -> Schema | None:
+        """The node of a field, or of a map's values, as far as the definition itself says something of it."""
+        if self.embedded and name == "metadata" and name in self.properties:
+            return Schema(self.properties[name], self._types)
+        return self.child(name) if name in self.properties or self.values is not None else None
+
+    def names(self, name: str) -> bool:
+        """Whether it has a field of this name: declared, or because it is an object of its own."""
+        return name in self.properties or (self.embedded and name in HEAD)
 
     @property
     def element(self) -> Schema | None:

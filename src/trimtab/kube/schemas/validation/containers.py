@@ -24,14 +24,15 @@ from trimtab.kube.schemas.validation.causes import (
 from trimtab.kube.schemas.validation.names import (
     at_least_zero,
     config_key,
+    descending_path,
     dns_label,
     environment_name,
     header_name,
-    in_range,
     port_name,
     port_number,
 )
 from trimtab.kube.schemas.validation.resources import requirements
+from trimtab.kube.schemas.validation.security import container_security
 
 Json = Mapping[str, Any]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -138,7 +139,7 @@ def _container(container: Json, volumes: frozenset[str], path: str) -> Causes:
     if container.get("imagePullPolicy") not in PULL_POLICIES:
         yield not_supported(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), PULL_POLICIES)
     yield from requirements(part(container, "resources"), f"{path}.resources")
-    yield from _security(part(container, "securityContext"), f"{path}.securityContext")
+    yield from container_security(part(container, "securityContext"), f"{path}.securityContext")
 
 
 # -- ports -----------------------------------------------------------------------------------------------
@@ -285,14 +286,6 @@ def _mounts(mounts: Any, volumes: frozenset[str], path: str) -> Causes:
             yield from descending_path(mount.get(field, ""), f"{path}.{field}")
 
 
-def descending_path(text: str, path: str) -> Causes:
-    """A path that stays below where it starts."""
-    if text.startswith("/"):
-        yield invalid(path, text, "must be a relative path")
-    if ".." in text.split("/"):
-        yield invalid(path, text, "must not contain '..'")
-
-
 # -- probes and hooks ------------------------------------------------------------------------------------
 
 
@@ -351,9 +344,3 @@ def _handler_of(kind: str, handler: Json, path: str) -> Causes:
 def port_or_name(port: int | str, path: str) -> Causes:
     """A port by its number or its name."""
     yield from each_invalid(path, port, port_number(port) if isinstance(port, int) else port_name(port))
-
-
-def _security(context: Json, path: str) -> Causes:
-    for name in ("runAsUser", "runAsGroup"):
-        if context.get(name) is not None:
-            yield from each_invalid(f"{path}.{name}", context[name], in_range(context[name], 0, 2**31 - 1))

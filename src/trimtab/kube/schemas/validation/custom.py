@@ -243,7 +243,7 @@ def _object(value: dict[str, Any], schema: Schema, path: str, old: dict[str, Any
         if name not in value:
             yield required(_below_path(path, name))
     for name, each in value.items():
-        field = schema.child(name) if name in schema.properties or schema.values is not None else None
+        field = schema.declared(name)
         if field is not None and not (not path and name in ("apiVersion", "kind", "metadata")):
             yield from _value(each, field, _below_path(path, name), old.get(name))
 

@@ -57,7 +57,6 @@ def definition(manifest: Json) -> Causes:
     yield from _spec(spec)
     yield from _status(manifest)
     yield from _approval(manifest, {})
-    yield from _kept_at_the_root(spec)
 
 
 def definition_update(new: Json, old: Json) -> Causes:
@@ -75,7 +74,6 @@ def definition_update(new: Json, old: Json) -> Causes:
             yield invalid(path, value, IMMUTABLE)
     yield from _status(new)
     yield from _approval(new, old)
-    yield from _kept_at_the_root(spec)
 
 
 def accepted_names(new: Json, _old: Json) -> Causes:
@@ -109,6 +107,7 @@ def _spec(given: Json) -> Causes:
             yield required(f"spec.names.{field}")
     yield from _names(part(spec, "names"), "spec.names")
     yield from _shared_parts(spec)
+    yield from _kept_at_the_root(spec)
     yield from _conversion(spec.get("conversion"))
 
 
@@ -309,6 +308,34 @@ def _declared(text: str, schema: Json) -> Json | str:
     return schema
 
 
+# -- unknown fields that are kept everywhere --------------------------------------------------------------
+
+
+def _kept_at_the_root(spec: Json) -> Causes:
+    """What older versions of the API allowed."""
+    path = "spec.preserveUnknownFields"
+    if not spec.get("preserveUnknownFields"):
+        return
+    strategy = part(spec, "conversion").get("strategy", "None")
+    if strategy != "None":
+        yield invalid("spec.conversion.strategy", strategy, f"must be None if {path} is true")
+    told = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true"
+    yield invalid(path, True, f"{told} in spec.versions[*].schema instead")
+    schemas = [part(spec, "validation"), *(part(each, "schema") for _, each in entries(spec.get("versions")))]
+    if any(_has_defaults(part(each, "openAPIV3Schema")) for each in schemas):
+        yield invalid(path, True, "must be false in order to use defaults in the schema")
+
+
+def _has_defaults(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    maps = (part(schema, name).values() for name in ("properties", "patternProperties"))
+    lists = (schema.get(name) or () for name in ("allOf", "anyOf", "oneOf"))
+    single = (schema.get(name) for name in ("items", "additionalProperties", "not"))
+    below = (*single, *(each for group in (*maps, *lists) for each in group))
+    return schema.get("default") is not None or any(map(_has_defaults, below))
+
+
 # -- conversion, status, approval -------------------------------------------------------------------------
 
 
@@ -429,9 +456,3 @@ def _approved(manifest: Json) -> tuple[str, str]:
     if text.startswith("unapproved"):
         return text, "bypassed"
     return text, "approved" if parts.scheme and parts.netloc else "invalid"
-
-
-def _kept_at_the_root(spec: Json) -> Causes:
-    if spec.get("preserveUnknownFields"):
-        told = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true"
-        yield invalid("spec.preserveUnknownFields", True, f"{told} in spec.versions[*].schema instead")

@@ -239,3 +239,11 @@ def at_least_zero(number: int | None, path: str) -> Causes:
     """A number that must not be negative."""
     if number is not None and number < 0:
         yield invalid(path, number, "must be greater than or equal to 0")
+
+
+def descending_path(text: str, path: str) -> Causes:
+    """A path that stays below where it starts."""
+    if text.startswith("/"):
+        yield invalid(path, text, "must be a relative path")
+    if ".." in text.split("/"):
+        yield invalid(path, text, "must not contain '..'")

@@ -16,11 +16,12 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
-from trimtab.kube.schemas.validation.containers import containers, descending_path, init_containers
+from trimtab.kube.schemas.validation.containers import containers, init_containers
 from trimtab.kube.schemas.validation.names import (
     address,
     annotation_causes,
     config_key,
+    descending_path,
     dns_label,
     dns_subdomain,
     in_range,
@@ -29,6 +30,12 @@ from trimtab.kube.schemas.validation.names import (
     qualified_name,
 )
 from trimtab.kube.schemas.validation.scheduling import affinity, spread_constraints
+from trimtab.kube.schemas.validation.security import (
+    app_armor_annotations,
+    app_armor_mismatches,
+    pod_security,
+    unmasked,
+)
 
 Json = Mapping[str, Any]
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -53,9 +60,11 @@ def pod_template(template: Json, path: str) -> Causes:
     """What is wrong with a pod template."""
     meta = part(template, "metadata")
     yield from label_causes(meta.get("labels"), f"{path}.labels")
-    yield from annotation_causes(meta.get("annotations"), f"{path}.annotations")
-    spec = part(template, "spec")
+    annotations, spec = meta.get("annotations"), part(template, "spec")
+    yield from annotation_causes(annotations, f"{path}.annotations")
+    yield from app_armor_annotations(annotations, spec, f"{path}.annotations")
     yield from pod_spec(spec, f"{path}.spec")
+    yield from app_armor_mismatches(annotations, spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
         yield forbidden(
             f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"
@@ -74,10 +83,11 @@ def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
     main = spec.get("containers")
     yield from containers(main, names, f"{path}.containers")
     yield from init_containers(spec.get("initContainers"), main, names, f"{path}.initContainers")
+    yield from unmasked(spec, path)
     yield from _host_network(spec, path, in_pod=in_pod)
     yield from _choices(spec, path)
     yield from label_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    yield from _security(part(spec, "securityContext"), f"{path}.securityContext")
+    yield from pod_security(part(spec, "securityContext"), f"{path}.securityContext")
     yield from affinity(part(spec, "affinity"), f"{path}.affinity")
     yield from _dns(spec.get("dnsConfig"), spec.get("dnsPolicy", ""), f"{path}.dnsConfig")
     yield from spread_constraints(spec.get("topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
@@ -86,6 +96,14 @@ def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
         yield from _toleration(toleration, f"{path}.tolerations[{number}]")
     yield from _aliases(spec.get("hostAliases"), f"{path}.hostAliases")
     yield from _late(spec, path)
+
+
+def whole_pod(manifest: Json) -> Causes:
+    """What is wrong with the annotations of a Pod beside its spec, and with its spec."""
+    annotations, spec = part(manifest, "metadata").get("annotations"), part(manifest, "spec")
+    yield from app_armor_annotations(annotations, spec, "metadata.annotations")
+    yield from pod_spec(spec, "spec", in_pod=True)
+    yield from app_armor_mismatches(annotations, spec, "spec")
 
 
 def _choices(spec: Json, path: str) -> Causes:
@@ -125,14 +143,6 @@ def _host_network(spec: Json, path: str, *, in_pod: bool) -> Causes:
             if (in_pod or own) and own != port.get("containerPort", 0):
                 told = "must match `containerPort` when `hostNetwork` is true"
                 yield invalid(f"{path}.containers[{number}].ports[{place}].hostPort", own, told)
-
-
-def _security(context: Json, path: str) -> Causes:
-    for name in ("fsGroup", "runAsUser", "runAsGroup"):
-        if context.get(name) is not None:
-            yield from each_invalid(
-                f"{path}.{name}", context[name], in_range(context[name], 0, LARGEST_INT32)
-            )
 
 
 def _toleration(toleration: Json, path: str) -> Causes:

@@ -20,7 +20,7 @@ from trimtab.kube.schemas.validation.causes import (
 from trimtab.kube.schemas.validation.containers import ephemeral_containers
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, in_range, percent
-from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_spec, pod_template
+from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, whole_pod
 from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
 from trimtab.kube.schemas.validation.storage import claim_spec
 
@@ -34,7 +34,7 @@ MISMATCH = "`selector` does not match template `labels`"
 def pod(manifest: Json) -> Causes:
     """What is wrong with a Pod."""
     spec = part(manifest, "spec")
-    yield from pod_spec(spec, "spec", in_pod=True)
+    yield from whole_pod(manifest)
     if spec.get("ephemeralContainers"):
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
 
@@ -49,7 +49,7 @@ POD_CHANGES = (
 def pod_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a Pod: almost everything."""
     spec, before = part(new, "spec"), part(old, "spec")
-    yield from pod_spec(spec, "spec", in_pod=True)
+    yield from whole_pod(new)
     for group in ("containers", "initContainers"):
         if len(spec.get(group) or ()) != len(before.get(group) or ()):
             yield forbidden(f"spec.{group}", "pod updates may not add or remove containers")

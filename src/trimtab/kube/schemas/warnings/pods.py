@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from trimtab.kube.gotext import quoted
 from trimtab.kube.quantity import BadQuantity, parse_quantity
+from trimtab.kube.schemas import apparmor
 from trimtab.kube.schemas.validation.causes import entries, part
 from trimtab.kube.schemas.validation.names import label_value
 from trimtab.kube.schemas.warnings.addresses import address
@@ -57,7 +58,6 @@ OLD_VOLUMES = {
 }
 NO_MATCH = "a null labelSelector results in matching no pod"
 SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-APP_ARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -176,10 +176,10 @@ def _profiles(spec: Json, annotations: Json, base: str) -> Warnings:
         key = f"container.seccomp.security.alpha.kubernetes.io/{name}"
         if own.get("seccompProfile") is None and key in annotations:
             yield f"{base}metadata.annotations[{key}]: {SECCOMP}"
-        key = f"container.apparmor.security.beta.kubernetes.io/{name}"
-        armed = own.get("appArmorProfile") is not None or whole.get("appArmorProfile") is not None
+        key = f"{apparmor.PREFIX}{name}"
+        armed = apparmor.own_profile(own) is not None or apparmor.own_profile(whole) is not None
         if base and not armed and key in annotations:
-            yield f"{base}metadata.annotations[{key}]: {APP_ARMOR}"
+            yield f"{base}metadata.annotations[{key}]: {apparmor.OLD}"
         for resource in ("memory", "ephemeral-storage"):
             for side in ("limits", "requests"):
                 amounts = part(part(container, "resources"), side)
