@@ -135,7 +135,7 @@ def test_what_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(Missing):
+    with pytest.raises(Missing, match=f"^folder {tmp_path}/nowhere: it is not there. Put it back"):
         FolderTree(tmp_path / "nowhere").entries("")
     with pytest.raises(Missing):
         FolderTree(tmp_path).entries("nowhere")

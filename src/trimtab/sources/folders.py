@@ -68,6 +68,9 @@ class FolderTree:
             try:
                 names = sorted(each.name for each in (self._folder / path).iterdir())
             except FileNotFoundError as error:
+                if not path:
+                    remedy = "Put it back, or name the folder that is to be read instead"
+                    raise Missing(f"folder {self._folder}", "it is not there", remedy) from error
                 raise Missing(f"folder {path!r}", "it is not in the source", "Mend the path") from error
             except OSError as error:
                 raise NotAllowed(f"folder {path!r}", f"it cannot be read: {error.strerror}") from error

@@ -204,15 +204,17 @@ async def _applied(access: Access, settings: Settings, wanted: Install, word: _W
 
 
 async def _removed(access: Access, settings: Settings, namespace: str, word: _Word) -> None:
-    from trimtab.app.install.installing import carry_out
+    from trimtab.app.install.installing import Act, carry_out
     from trimtab.app.install.removing import plan_removal, take_out
     from trimtab.kube import connect
 
     async with connect(access, settings.cluster) as cluster:
         removal = await plan_removal(cluster, namespace, records=word.records)
-        apps = counted(removal.apps, "app")
-        fate = "is forgotten, and their objects stay" if word.records else "stays, and so do their objects"
-        click.echo(f"what is recorded of {apps} {fate}", err=True)
+        if not any(item.act is Act.DELETE for item in removal.items):
+            click.echo(f"There is nothing to remove in {namespace}.")
+            return
+        if removal.apps:
+            click.echo(_fate(removal.apps, forgotten=word.records), err=True)
         if not _agreed(removal.items, word):
             return
         if word.patience is None:
@@ -220,6 +222,13 @@ async def _removed(access: Access, settings: Settings, namespace: str, word: _Wo
         else:
             await take_out(cluster, removal, tell=_tell, waits=_tell_waiting, seconds=word.patience)
     click.echo(f"Removed from {namespace}.")
+
+
+def _fate(apps: int, *, forgotten: bool) -> str:
+    """What becomes of the apps that are recorded where an installation goes."""
+    fate = "is forgotten" if forgotten else "stays"
+    objects = "its objects" if apps == 1 else "their objects"
+    return f"what is recorded of {counted(apps, 'app')} {fate}; {objects} stay"
 
 
 def _agreed(items: tuple[Item, ...], word: _Word) -> bool:

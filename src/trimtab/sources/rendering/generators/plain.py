@@ -45,7 +45,19 @@ def gathered(job: Job, trees: Trees, folder: str) -> Ready:
             warnings.append(f"{path} holds no manifest and was left out")
         else:
             found += read
+    if not found:
+        warnings.append(_nothing(tree, folder, options))
     return Ready(documents=tuple(found), warnings=tuple(warnings))
+
+
+def _nothing(tree: Watched, folder: str, options: Directory) -> str:
+    """What to say of a folder that declares nothing: somebody may have meant one below it."""
+    below_it = [each.name for each in tree.entries(folder) if each.kind is EntryKind.FOLDER]
+    where = f"the folder {shown(folder)}" if folder else "the source"
+    if options.recurse or not below_it:
+        return f"{where} declares nothing"
+    meant = f"a folder below it, such as {shown(below_it[0])}, is read if --path names it"
+    return f"{where} declares nothing; {meant}"
 
 
 def _files(tree: Watched, folder: str, options: Directory, most: int) -> Iterator[str]:
