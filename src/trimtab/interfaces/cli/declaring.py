@@ -233,7 +233,8 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
         raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
     if known is None:
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
-        return SyncUnit(id=name, source=recorded(source), destination=destination)
+        places = await apps.places_before(name)
+        return SyncUnit(id=name, source=recorded(source), destination=destination, places=places)
     if named is not None and not asked.app and _place(source_of(known)) != _place(source):
         # A name that only follows from a folder's is no consent to take another app's place.
         reason = f"this app comes from {source_of(known)}, not from {source}"
