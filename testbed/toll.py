@@ -118,18 +118,29 @@ class Toll:
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection: requests come one after another, each when the last was answered."""
         address = urllib.parse.urlsplit(self.server)
-        with suppress(OSError):
-            to, out = await asyncio.open_connection(address.hostname, address.port, ssl=self._tls)
-            line = _Line()
-            try:
-                async with asyncio.TaskGroup() as both:
-                    asking = both.create_task(self._ask(reader, out, line))
-                    with suppress(OSError):
-                        await self._answer(to, writer, line)
-                    asking.cancel()
-            finally:
-                out.transport.abort()
-                writer.transport.abort()
+        try:
+            with suppress(OSError):
+                to, out = await asyncio.open_connection(address.hostname, address.port, ssl=self._tls)
+                await self._carry_over(reader, writer, to, out)
+        finally:
+            writer.transport.abort()  # whoever asked must not wait for an answer that nobody can give
+
+    async def _carry_over(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        to: asyncio.StreamReader,
+        out: asyncio.StreamWriter,
+    ) -> None:
+        line = _Line()
+        try:
+            async with asyncio.TaskGroup() as both:
+                asking = both.create_task(self._ask(reader, out, line))
+                with suppress(OSError):
+                    await self._answer(to, writer, line)
+                asking.cancel()
+        finally:
+            out.transport.abort()
 
     async def _ask(self, reader: asyncio.StreamReader, out: asyncio.StreamWriter, line: _Line) -> None:
         with suppress(OSError):

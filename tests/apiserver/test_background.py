@@ -95,6 +95,11 @@ def test_two_who_start_at_once_get_the_same_cluster(tmp_path: Path) -> None:
 
 def test_a_cluster_whose_starter_was_killed_ends_and_the_next_one_is_the_only_one(tmp_path: Path) -> None:
     log, config = tmp_path / background.LOG, tmp_path / "config"
+    # Somebody else died before while writing; no process has that number.
+    left = [tmp_path / f".{name}.{2**22 + 1}" for name in (background.STATE, "config")]
+    others = [tmp_path / ".config.mine", tmp_path / f".config.{os.getppid()}"]
+    for each in (*left, *others):
+        each.touch()
     os.mkfifo(log)  # whoever starts a cluster waits here until we look
     starter = subprocess.Popen([sys.executable, "-c", START, str(tmp_path), str(config)])
     with log.open() as words:
@@ -107,6 +112,7 @@ def test_a_cluster_whose_starter_was_killed_ends_and_the_next_one_is_the_only_on
     assert state.url in config.read_text()
     background.stop(tmp_path)
     assert load(config.read_bytes(), "config")["contexts"] == []
+    assert [each.exists() for each in (*left, *others)] == [False, False, True, True]
 
 
 def test_a_cluster_on_a_leash_ends_with_whoever_holds_it(tmp_path: Path) -> None:

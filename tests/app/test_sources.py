@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from msgspec.structs import replace
 
 from testbed.gitserver import HttpRepository, SshRepository
+from tests.sources.githost import basic_header, git_host
 from tests.sources.upstream import Upstream
 from trimtab.app import open_manifests
 from trimtab.app.sources import AppSource, SourceManifests, recorded
@@ -20,11 +24,14 @@ from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSe
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.complaints import CredentialRefused
 
+CHART = "apiVersion: v2\nname: %s\nversion: 1.0.0\n"
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: private}\n"
 
 
 @asynccontextmanager
-async def manifests_with(folder: Path, *entries: str) -> AsyncIterator[SourceManifests]:
+async def manifests_with(
+    folder: Path, *entries: str, tools: str = "", remotes: tuple[str, ...] = ()
+) -> AsyncIterator[SourceManifests]:
     """Manifests for somebody whose credentials file has these entries."""
     file = folder / "credentials.toml"
     file.touch(0o600)
@@ -37,10 +44,12 @@ async def manifests_with(folder: Path, *entries: str) -> AsyncIterator[SourceMan
             allow_schemes=("https", "ssh", "http"),
             allow_hosts=("127.0.0.1",),
         ),
-        rendering=RenderingSettings(cache=str(folder / "renders"), key=str(folder / "apart" / "key")),
+        rendering=RenderingSettings(
+            cache=str(folder / "renders"), key=str(folder / "apart" / "key"), remotes=remotes
+        ),
     )
     path = os.environ["PATH"]  # noqa: TID251 - tests are an edge: git and ssh are where the machine has them
-    async with open_manifests(settings, path=path) as manifests:
+    async with open_manifests(settings, path=f"{tools}:{path}" if tools else path) as manifests:
         yield manifests
 
 
@@ -116,3 +125,38 @@ async def test_a_folder_that_says_the_same_is_not_rendered_again_and_one_that_ch
         assert [each.manifest["metadata"]["name"] for each in second.manifests] == ["other"]
         manifests.learn(Capabilities(kube_version="1.99.0"))
         assert await manifests.generate(unit, "") == second
+
+
+def packed_chart(name: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as packed:
+        for path, text in (("Chart.yaml", CHART % name), ("templates/a.yaml", MANIFEST)):
+            member = tarfile.TarInfo(f"{name}/{path}")
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+async def test_what_the_chart_of_a_folder_needs_is_fetched_with_the_entry_for_it(
+    tmp_path: Path, helm: Path
+) -> None:
+    shelf = {
+        "index.yaml": b"entries: {sub: [{version: 1.0.0, urls: [sub.tgz]}]}",
+        "sub.tgz": packed_chart("sub"),
+    }
+
+    async def serve(request: web.Request) -> web.Response:
+        is_welcome = request.headers.get("Authorization") == basic_header("me", "opensesame")
+        return web.Response(body=shelf[request.path[1:]]) if is_welcome else web.Response(status=401)
+
+    async with git_host(tmp_path) as host:
+        host.lie = serve
+        needs = f"dependencies: [{{name: sub, version: ^1, repository: '{host.url}'}}]\n"
+        (tmp_path / "app").mkdir()
+        (tmp_path / "app" / "Chart.yaml").write_text(CHART % "app" + needs)
+        entry = f'url = "{host.url}"\nusername = "me"\npassword = "opensesame"'
+        unit = replace(unit_of(""), source=recorded(AppSource(folder=str(tmp_path / "app"))))
+        tools, remotes = str(helm.parent), (host.url,)
+        async with manifests_with(tmp_path, entry, tools=tools, remotes=remotes) as manifests:
+            made = await manifests.generate(unit, "")
+    assert [each.manifest["metadata"]["name"] for each in made.manifests] == ["private"]

@@ -156,9 +156,13 @@ NO_ROOM = Cell(4, "No space left on device). Look at")
 UNWRITABLE = Cell(4, "Read-only file system. Look at")
 
 
+#: what those are told who only look
+SYNCED_LAST = "which was synced at"
+
+
 def of_git(answer: Cell) -> Cells:
     """What is said of an app in a repository that cannot be had: whoever needs no source goes on."""
-    needing = ("apply", "diff", "plan", "render", "status", "sync", "tree", "wait")
+    needing = ("apply", "diff", "plan", "render", "sync", "wait")
     sources = ("plan of a source", "sync of a source")
     return {
         "delete": Cell(0, " is deleted"),
@@ -166,7 +170,9 @@ def of_git(answer: Cell) -> Cells:
         "pause": Cell(0, " is paused by ann"),
         "resume": Cell(0, " was neither paused nor pinned"),
         "rollback": Cell(0, " is Synced and Healthy, pinned to entry 1 of its history"),
+        "status": Cell(0, SYNCED_LAST),
         "terminate": NOTHING_BEGUN,
+        "tree": Cell(0, SYNCED_LAST),
         "why": Cell(1, answer.says.removesuffix(" Look at").rstrip(".)")),
         **dict.fromkeys((*needing, *sources), answer),
     }

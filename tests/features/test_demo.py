@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import sysconfig
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,35 @@ def newcomer(tmp_path: Path, helm: Path, kustomize: Path) -> dict[str, str]:
     }
 
 
-def test_make_demo_tells_the_whole_story_on_a_terminal(newcomer: dict[str, str], tmp_path: Path) -> None:
+def left_of(place: Path) -> list[int]:
+    """The processes that were started by whoever has this place for temporary files."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has just ended, or is not ours
+            found += [int(each.parent.name)] if f"TMPDIR={place}\0".encode() in each.read_bytes() else []
+    return found
+
+
+def kill_half_way(newcomer: dict[str, str], place: Path) -> None:
+    """Have a demo killed in the middle of a sync; what it started ends as well."""
+    command = [sys.executable, "-m", "trimtab", "demo"]
+    with subprocess.Popen(command, env=newcomer, cwd=place, stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        assert any("trimtab sync" in line for line in demo.stdout)
+        demo.kill()
+    for each in left_of(place):
+        with suppress(ProcessLookupError):
+            handle = os.pidfd_open(each)
+            ended, _, _ = select.select([handle], [], [], 60)
+            os.close(handle)
+            assert ended, Path(f"/proc/{each}/cmdline").read_text()
+
+
+def test_make_demo_tells_the_whole_story_on_a_terminal_also_after_one_that_was_killed(
+    newcomer: dict[str, str], tmp_path: Path
+) -> None:
+    kill_half_way(newcomer, tmp_path)
+    assert (left_of(tmp_path), len(list(tmp_path.glob("trimtab-demo-*")))) == ([], 1)
     command = ["make", "--no-print-directory", "demo"]
     with Terminal(command, environment=newcomer, folder=ROOT, columns=120) as terminal:
         code = terminal.end()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ ALONE = {
     "settings": (("settings",), "apps.namespace"),
     "version": (("version",), "trimtab"),
 }
-#: the cluster in memory is killed below; `run` and `demo` have stories of their own
+#: the cluster in memory is killed below; `run` and `demo` are killed in their own stories
 ELSEWHERE = {"cluster", "demo", "run"}
 
 
@@ -150,7 +151,7 @@ def tried(scene: Scene, worlds: Worlds, story: Story, few: int) -> None:
             assert (died.code == -signal.SIGKILL) == (len(toll.passed) >= number), (number, died)
             at = f"killed after write {number}: {toll.passed[-1]}"
             scene.bury(toll)
-            again = scene.call(toll, story.words)
+            again = scene.seen_through(toll, story.words)
             if again.code != 0:
                 assert_refused(again, story.refusal, at)
             for each in story.then:
@@ -238,19 +239,65 @@ def home_in(folder: Path, name: str) -> Path:
     return home
 
 
-def test_whoever_is_killed_while_stopping_a_cluster_is_succeeded(scene: Scene, tmp_path: Path) -> None:
-    up, down, status = (("cluster", word) for word in ("up", "down", "status"))
-    assert counted(scene, tmp_path, up)[0].code == 0
-    whole, asked = counted(scene, tmp_path, down)
-    assert whole.code == 0, whole.err
+def processes_of(home: Path) -> list[str]:
+    """The clusters whose state is in a home, by what they were started with."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            words = each.read_text()
+            found += [words] if f"{home}/" in words else []
+    return found
 
-    assert counted(scene, tmp_path, up)[0].code == 0
-    assert counted(scene, tmp_path, down, dies_before=1)[0].code == -signal.SIGKILL
-    assert counted(scene, tmp_path, status)[0].code == 0, "it has not begun"
-    assert counted(scene, tmp_path, down, dies_before=asked)[0].code == -signal.SIGKILL
-    assert_refused(counted(scene, tmp_path, status)[0], "cluster: none is running", "it is down")
-    assert counted(scene, tmp_path, up)[0].code == 0
-    assert counted(scene, tmp_path, down)[0] == whole
+
+UP, DOWN, STATUS = (("cluster", word) for word in ("up", "down", "status"))
+
+
+def started(scene: Scene, home: Path, number: int) -> None:
+    """Start a cluster after somebody has died at starting one: there is that one and no other."""
+    assert counted(scene, home, UP, dies_before=number)[0].code == -signal.SIGKILL
+    again = counted(scene, home, UP)[0]
+    assert (again.code, "The cluster is up" in again.out) == (0, True), (number, again)
+    assert len(processes_of(home)) == 1, number
+    assert counted(scene, home, STATUS)[0].code == 0, number
+
+
+def assert_down(home: Path) -> None:
+    """Nothing is left of a cluster but its log."""
+    left = {each.name for each in (home / ".local/state/trimtab/cluster").iterdir()}
+    assert (processes_of(home), left) == ([], {"lock", "log.txt"})
+
+
+@pytest.mark.timeout(300)
+def test_whoever_is_killed_while_starting_or_stopping_a_cluster_is_succeeded(
+    scene: Scene, tmp_path: Path
+) -> None:
+    steps = counted(scene, home := home_in(tmp_path, "whole"), UP)[1]
+    whole, asked = counted(scene, home, DOWN)
+    assert whole.code == 0, whole.err
+    early, late = spread(steps, A_FEW)
+
+    started(scene, home := home_in(tmp_path, "early"), early)
+    assert counted(scene, home, DOWN, dies_before=1)[0].code == -signal.SIGKILL
+    assert counted(scene, home, STATUS)[0].code == 0, "it has not begun"
+    assert counted(scene, home, DOWN, dies_before=asked)[0].code == -signal.SIGKILL
+    assert_refused(counted(scene, home, STATUS)[0], "cluster: none is running", "it is down")
+    assert_down(home)
+    started(scene, home := home_in(tmp_path, "late"), late)
+    assert counted(scene, home, DOWN)[0] == whole
+    assert_down(home)
+
+
+@pytest.mark.judge
+@pytest.mark.timeout(600)
+def test_whoever_is_killed_anywhere_while_starting_a_cluster_is_succeeded(
+    scene: Scene, tmp_path: Path
+) -> None:
+    steps = counted(scene, tmp_path, UP)[1]
+    assert counted(scene, tmp_path, DOWN)[0].code == 0
+    for number in range(1, steps + 1):
+        started(scene, home := home_in(tmp_path, f"home-{number}"), number)
+        assert counted(scene, home, DOWN)[0].code == 0
+        assert_down(home)
 
 
 def test_every_verb_is_killed_somewhere() -> None:

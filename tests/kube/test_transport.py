@@ -26,7 +26,7 @@ from trimtab.kube.cluster import PatchType, Selection
 from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
 from trimtab.kube.objects import Page
-from trimtab.kube.transport import Exchange, is_worth_repeating, seconds_in, warnings_in
+from trimtab.kube.transport import Exchange, is_near, is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import ManualClock
 
@@ -382,12 +382,11 @@ async def test_a_redirect_is_not_followed_so_credentials_stay_where_they_belong(
     assert answers.asked == ["GET"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "gzip"), [(PATIENT, True), (replace(PATIENT, compression=False), False)]
-)
-async def test_compressed_answers_are_asked_for_unless_the_settings_say_no(
-    settings: ClusterSettings, *, gzip: bool
+@pytest.mark.parametrize(("compression", "gzip"), [(True, True), (False, False), (None, False)])
+async def test_compressed_answers_are_asked_for_if_the_settings_say_so_and_by_default_from_afar(
+    *, compression: bool | None, gzip: bool
 ) -> None:
+    settings = replace(PATIENT, compression=compression)
     accepted: list[str] = []
 
     async def notes(request: web.Request) -> web.StreamResponse:
@@ -418,9 +417,25 @@ async def test_a_kubeconfig_may_do_without_compression(
         }
         (tmp_path / "config").write_bytes(msgspec.json.encode(written))
         access = from_kubeconfig([tmp_path / "config"], settings=PATIENT, clock=ManualClock(), environment={})
-        async with connect(access, PATIENT) as cluster:
+        async with connect(access, replace(PATIENT, compression=True)) as cluster:
             await cluster.get(CONFIG_MAPS, "a", namespace="n")
     assert ["gzip" in each for each in accepted] == [gzip]
+
+
+@pytest.mark.parametrize(
+    ("server", "near"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("http://127.8.0.1/below", True),
+        ("https://[::1]:6443", True),
+        ("https://localhost:6443", True),
+        ("https://10.96.0.1", False),
+        ("https://localhost.example:6443", False),
+        ("https://kubernetes.default.svc", False),
+    ],
+)
+def test_a_server_is_near_if_its_address_is_this_machines_own(server: str, *, near: bool) -> None:
+    assert is_near(server) is near
 
 
 async def test_the_kernel_asks_after_the_other_end_of_every_connection() -> None:

@@ -1,12 +1,13 @@
-"""Charts that depend on others in repositories and registries, fetched by the real helm."""
+"""Charts that depend on others in repositories and registries, which we fetch; the real helm is the judge."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import io
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,13 +18,14 @@ from aiohttp import web
 from testbed.oci import Registry, registry
 from testbed.pki import Authority
 from testbed.tlsserver import server_context
-from tests.sources.conftest import settings_in
+from tests.sources.conftest import OPEN, settings_in
 from tests.sources.corpora import shell
 from tests.sources.githost import GitHost, basic_header, git_host
-from trimtab.errors import NotAllowed, RenderFailed, SourceRefused, Unavailable
+from trimtab.errors import NotAllowed, RenderFailed, SourceRefused, TrimtabError, Unavailable
 from trimtab.kube.auth.redaction import Secret
-from trimtab.settings import ProgramsSettings
-from trimtab.sources import FolderOrigin, Renderer, Request
+from trimtab.resources.yaml import documents
+from trimtab.settings import ProgramsSettings, RepositoriesSettings
+from trimtab.sources import Charts, FolderOrigin, Renderer, Request
 from trimtab.sources.rendering.specs import Helm, SourceSpec
 from trimtab.sources.repositories.credentials import Basic, Belonging, Credential, Trust
 
@@ -31,8 +33,14 @@ PASSWORD = "opensesame-of-the-charts"
 WELCOME = basic_header("me", PASSWORD)
 CHART = "apiVersion: v2\nname: {name}\nversion: 1.0.0\n"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
+SUB = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Chart.Name }}}
+data: {version: {{ .Chart.Version }}, color: {{ .Values.color | default "none" }}}
+"""
 PROGRAMS = ProgramsSettings(fetch=False)
 AUTHORITY = Authority("charts")
+KEY = b"k" * 32
 
 
 def belonging(url: str, *, password: str = PASSWORD, ca: str = "") -> Belonging:
@@ -50,15 +58,17 @@ class Desk:
         for name in ("app", "sub"):
             (folder / name / "templates").mkdir(parents=True)
             (folder / name / "Chart.yaml").write_text(CHART.format(name=name))
-            (folder / name / "templates" / "a.yaml").write_text(CONFIG_MAP.format(name=name))
+        (folder / "app" / "templates" / "a.yaml").write_text(CONFIG_MAP.format(name="app"))
+        (folder / "sub" / "templates" / "a.yaml").write_text(SUB)
 
-    async def sh(self, script: str) -> None:
+    async def sh(self, script: str) -> bytes:
         """Run the real helm; servers of this loop answer it meanwhile."""
-        await asyncio.to_thread(shell, script, self.folder, self.tools)
+        return await asyncio.to_thread(shell, script, self.folder, self.tools)
 
-    def depend_on(self, repository: str) -> None:
-        dependency = f"dependencies: [{{name: sub, version: 1.0.0, repository: '{repository}'}}]\n"
-        (self.folder / "app" / "Chart.yaml").write_text(CHART.format(name="app") + dependency)
+    def depend_on(self, repository: str, *, version: str = "1.0.0", more: str = "") -> None:
+        first = f"{{name: sub, version: '{version}', repository: '{repository}'}}"
+        content = f"{CHART.format(name='app')}dependencies: [{first}{more}]\n"
+        (self.folder / "app" / "Chart.yaml").write_text(content)
 
     def request(self, *credentials: Belonging, pass_credentials: bool = False) -> Request:
         spec = SourceSpec(path="app", helm=Helm(pass_credentials=pass_credentials))
@@ -66,10 +76,21 @@ class Desk:
         return Request(name="web", namespace="shop", spec=spec, tree=tree, credentials=credentials)
 
     @asynccontextmanager
-    async def renderer(self, *remotes: str, programs: ProgramsSettings = PROGRAMS) -> AsyncIterator[Renderer]:
+    async def renderer(self, *remotes: str, **repositories: object) -> AsyncIterator[Renderer]:
+        """A process of its own, as far as what it remembers goes."""
         settings = msgspec.structs.replace(settings_in(self.folder / "own"), remotes=remotes)
-        async with Renderer(settings, programs, path=self.tools) as renderer:
+        folder = str(self.folder / "repositories")
+        chosen = msgspec.convert({**OPEN, "folder": folder, **repositories}, RepositoriesSettings)
+        async with (
+            Charts(chosen, key=KEY) as charts,
+            Renderer(settings, PROGRAMS, path=self.tools, charts=charts.bring) as renderer,
+        ):
             yield renderer
+
+    def left(self) -> list[str]:
+        """What lies about where archives are kept and where programs work."""
+        places = (self.folder / "repositories", self.folder / "own" / "private")
+        return [each.name for place in places for each in place.rglob("*") if each.is_file()]
 
 
 @pytest.fixture
@@ -98,143 +119,224 @@ async def charts(desk: Desk) -> AsyncIterator[Registry]:
 async def test_a_dependency_comes_from_a_registry_with_the_credential_for_it(
     desk: Desk, charts: Registry
 ) -> None:
-    desk.depend_on(f"oci://{charts.host}/team")
+    desk.depend_on(f"oci://{charts.host}/team", version="^1")
     ca = AUTHORITY.pem.decode()
     ours = desk.request(belonging(f"https://{charts.host}/team", ca=ca))
     async with desk.renderer() as strict:
         with pytest.raises(SourceRefused, match="may not be fetched"):
             await strict.render(ours)
+        assert charts.asked == []
     async with desk.renderer(f"oci://{charts.host}") as renderer:
+        charts.welcome = set()
+        with pytest.raises(NotAllowed, match="shown was entry 1 of the file"):
+            await renderer.render(ours)
+        charts.welcome = {WELCOME}  # and a refusal is not remembered
         assert await names(renderer, ours) == ["sub", "app"]
-        asked = len(charts.asked)
+        asked, spent = len(charts.asked), renderer.spent
         assert await names(renderer, ours) == ["sub", "app"]
-        assert len(charts.asked) == asked > 0  # an exact version is fetched once
+        assert (len(charts.asked), renderer.spent) == (asked, spent)  # nobody was asked, nothing was run
 
         # What one has fetched is not for others: their own credential has to open the registry.
         for stranger in (
             belonging(f"https://{charts.host}/team", ca=ca, password="opensesame-wrong"),
             belonging(f"https://{charts.host}/other", ca=ca),
         ):
-            with pytest.raises((NotAllowed, Unavailable)) as raised:
+            with pytest.raises((NotAllowed, SourceRefused)) as raised:
                 await renderer.render(desk.request(stranger))
             assert "opensesame" not in str(raised.value)
+    assert {each.name for each in (desk.folder / "app").iterdir()} == {"templates", "Chart.yaml"}
 
 
-async def test_a_refusal_names_the_credential_and_is_not_remembered(desk: Desk, charts: Registry) -> None:
-    desk.depend_on(f"oci://{charts.host}/team")
-    request = desk.request(belonging(f"https://{charts.host}", ca=AUTHORITY.pem.decode()))
-    charts.welcome = set()
-    async with desk.renderer(f"oci://{charts.host}/team") as renderer:
-        with pytest.raises(NotAllowed) as raised:
-            await renderer.render(request)
-        assert "Shown was entry 1 of the file" in raised.value.reason
-        assert PASSWORD not in str(raised.value)
-        charts.welcome = {WELCOME}
-        assert await names(renderer, request) == ["sub", "app"]
+class Shelf:
+    """A chart repository behind a password, which lies on request."""
+
+    def __init__(self, desk: Desk, host: GitHost, place: str) -> None:
+        self._desk, self._place = desk, place
+        self.host = host
+        self.address = f"{host.url}/charts"
+        self.request = desk.request(belonging(self.address))
+        #: answers instead of the files, by the ending of the path
+        self.lies: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {}
+
+    async def publish(self, version: str) -> None:
+        await self._desk.sh(
+            f"helm package sub -d shelf --version {version} && helm repo index shelf --url {self._place}"
+        )
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get("Authorization") != WELCOME:
+            return web.Response(status=401)
+        name = request.path.rpartition("/")[2]
+        if name in self.lies:
+            return await self.lies[name](request)
+        file = self._desk.folder / "shelf" / name
+        return web.Response(body=file.read_bytes()) if file.is_file() else web.Response(status=404)
 
 
 @asynccontextmanager
-async def chart_repository(desk: Desk, elsewhere: GitHost | None = None) -> AsyncIterator[GitHost]:
+async def chart_repository(desk: Desk, elsewhere: GitHost | None = None) -> AsyncIterator[Shelf]:
     """A chart repository behind a password; its charts may lie on another host."""
     async with git_host(desk.folder) as host:
-        place = f"{(elsewhere or host).url}/charts"
-        await desk.sh(f"mkdir shelf && helm package sub -d shelf && helm repo index shelf --url {place}")
-        shelf = {each.name: each.read_bytes() for each in (desk.folder / "shelf").iterdir()}
-
-        async def serve(request: web.Request) -> web.Response:
-            if request.headers.get("Authorization") != WELCOME:
-                return web.Response(status=401)
-            content = shelf.get(request.path.rpartition("/")[2])
-            return web.Response(status=404) if content is None else web.Response(body=content)
-
-        host.lie = serve
+        shelf = Shelf(desk, host, f"{(elsewhere or host).url}/charts")
+        await shelf.publish("1.0.0")
+        host.lie = shelf.serve
         if elsewhere is not None:
-            elsewhere.lie = serve
-        yield host
+            elsewhere.lie = shelf.serve
+        yield shelf
 
 
-async def test_a_dependency_comes_from_a_chart_repository_with_the_password_for_it(desk: Desk) -> None:
-    async with chart_repository(desk) as host:
-        address = f"{host.url}/charts"
-        desk.depend_on(address)
-        async with desk.renderer(address) as renderer:
-            with pytest.raises(NotAllowed, match="No credential was found"):
-                await renderer.render(desk.request())
-            assert await names(renderer, desk.request(belonging(address))) == ["sub", "app"]
+async def test_dependencies_are_resolved_and_rendered_as_helm_does_it_by_hand(desk: Desk) -> None:
+    async with chart_repository(desk) as shelf, desk.renderer(shelf.address) as renderer:
+        again = f", {{name: sub, version: '>1.0.0', repository: '{shelf.address}', "
+        more = f"{again}alias: unused, condition: use.it}}{again}alias: other, tags: [x]}}"
+        desk.depend_on(shelf.address, version="~1.0.0", more=more)
+        (desk.folder / "app" / "values.yaml").write_text("other: {color: red}\nuse: {it: false}\n")
+        await shelf.publish("1.1.0")
+        ours = await renderer.render(shelf.request)
+        judge = await desk.sh(
+            f"cp -r app hand && helm repo add r {shelf.address} --username me --password {PASSWORD} >&2"
+            " && helm dependency build hand >/dev/null && helm template web hand -n shop"
+        )
+        assert [made.manifest() for made in ours.manifests] == [
+            each.value for each in documents(judge, "helm")
+        ]
+        found = {made.key.name: made.manifest().get("data") for made in ours.manifests}
+        newest, pinned = {"version": "1.1.0", "color": "red"}, {"version": "1.0.0", "color": "none"}
+        assert found == {"other": newest, "sub": pinned, "app": None}
+        read = {look.answer for look in ours.read if look.source.startswith("chart.")}
+        packed = [desk.folder / "shelf" / f"sub-{version}.tgz" for version in ("1.0.0", "1.1.0")]
+        assert {f"file {hashlib.sha256(each.read_bytes()).hexdigest()}" for each in packed} <= read
+
+        # The lock that helm made counts, until something else is declared.
+        (desk.folder / "hand" / "Chart.lock").rename(desk.folder / "app" / "Chart.lock")
+        await shelf.publish("1.2.0")
+        async with desk.renderer(shelf.address) as later:
+            assert (await later.render(shelf.request)).manifests == ours.manifests
+        desk.depend_on(shelf.address, version="~1.1.0", more=more)
+        with pytest.raises(RenderFailed, match=r"lock file \(Chart.lock\) is out of sync"):
+            await renderer.render(shelf.request)
+        (desk.folder / "app" / "Chart.lock").unlink()
+        assert (await renderer.render(shelf.request)).key != ours.key
 
 
 async def test_another_host_is_told_the_password_only_where_the_spec_passes_it_on(
     desk: Desk, tmp_path: Path
 ) -> None:
-    async with git_host(tmp_path) as elsewhere, chart_repository(desk, elsewhere) as host:
-        address = f"{host.url}/charts"
-        desk.depend_on(address)
-        async with desk.renderer(address) as renderer:
+    async with git_host(tmp_path) as elsewhere, chart_repository(desk, elsewhere) as shelf:
+        desk.depend_on(shelf.address)
+        async with desk.renderer(shelf.address) as renderer:
             with pytest.raises(NotAllowed):
-                await renderer.render(desk.request(belonging(address)))
+                await renderer.render(shelf.request)
             assert {asked.authorization for asked in elsewhere.log} == {""}
-            assert await names(renderer, desk.request(belonging(address), pass_credentials=True)) == [
-                "sub",
-                "app",
-            ]
+            passing = desk.request(belonging(shelf.address), pass_credentials=True)
+            assert await names(renderer, passing) == ["sub", "app"]
 
 
-async def test_a_repository_that_fails_is_asked_again(desk: Desk) -> None:
-    async with chart_repository(desk) as host:
-        address = f"{host.url}/charts"
-        desk.depend_on(address)
-        honest = host.lie
+async def test_what_was_given_last_stays_in_force_while_its_server_is_away(desk: Desk) -> None:
+    async with chart_repository(desk) as shelf:
+        desk.depend_on(shelf.address, version="^1")
 
         async def broken(_: web.Request) -> web.Response:
             return web.Response(status=503)
 
-        host.lie = broken
-        async with desk.renderer(address) as renderer:
-            with pytest.raises(Unavailable, match="could not be fetched"):
-                await renderer.render(desk.request(belonging(address)))
-            host.lie = honest
-            assert await names(renderer, desk.request(belonging(address))) == ["sub", "app"]
+        shelf.lies["index.yaml"] = broken
+        async with desk.renderer(shelf.address) as renderer:
+            with pytest.raises(Unavailable, match="the server fails"):
+                await renderer.render(shelf.request)
+            shelf.lies.clear()  # a server that fails is asked again
+            first = await renderer.render(shelf.request)
+    # The server is gone, and this is another process; its own cache of renders is gone, too.
+    for renders in (desk.folder / "own" / "cache" / "results").rglob("*"):
+        if renders.is_file():
+            renders.unlink()
+    async with desk.renderer(shelf.address) as renderer:
+        kept = await renderer.render(shelf.request)
+        assert (kept.manifests, kept.key) == (first.manifests, first.key)
+        assert [warning.endswith("Version 1.0.0 stays in force.") for warning in kept.warnings] == [True]
+        stranger = desk.request(belonging(shelf.address, password="opensesame-wrong"))
+        for other in (stranger, desk.request()):
+            with pytest.raises(Unavailable, match="cannot be reached"):
+                await renderer.render(other)
 
 
-async def test_a_fetched_archive_has_to_be_as_honest_as_a_vendored_one(desk: Desk) -> None:
-    hostile = io.BytesIO()
-    with tarfile.open(fileobj=hostile, mode="w:gz") as archive:
-        archive.add(desk.folder / "sub", arcname="sub")
+# --- servers that lie ------------------------------------------------------------------------------------
+
+
+async def endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    with contextlib.suppress(ConnectionError):
+        while True:
+            await response.write(b"x" * (1 << 20))
+    return response
+
+
+async def half(request: web.Request) -> web.StreamResponse:
+    """The beginning of an answer, and then nothing more."""
+    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    await response.prepare(request)
+    await response.write(b"x" * 500)
+    if request.transport is not None:
+        request.transport.close()
+    return response
+
+
+def told(body: bytes) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    return answer
+
+
+def moved(to: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": to})
+
+    return answer
+
+
+def index(*, version: str = "1.0.0", url: str = "sub-1.0.0.tgz") -> bytes:
+    return f"entries: {{sub: [{{version: '{version}', urls: ['{url}']}}]}}".encode()
+
+
+def with_a_link() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as packed:
+        packed.addfile(tarfile.TarInfo("sub/Chart.yaml"), io.BytesIO())
         link = tarfile.TarInfo("sub/templates/passwd")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    async with chart_repository(desk) as host:
-        address = f"{host.url}/charts"
-        desk.depend_on(address)
-        honest = host.lie
-        assert honest is not None
-
-        async def swapped(request: web.Request) -> web.StreamResponse | None:
-            if request.path.endswith(".tgz"):
-                return web.Response(body=hostile.getvalue())
-            return await honest(request)
-
-        host.lie = swapped
-        async with desk.renderer(address) as renderer:
-            with pytest.raises(SourceRefused, match="'sub/templates/passwd' is neither file nor folder"):
-                await renderer.render(desk.request(belonging(address)))
+        packed.addfile(link)
+    return out.getvalue()
 
 
-async def test_a_repository_that_never_stops_sending_is_stopped(desk: Desk) -> None:
-    async with chart_repository(desk) as host:
-        address = f"{host.url}/charts"
-        desk.depend_on(address)
+ARCHIVE = "sub-1.0.0.tgz"
+LIES: tuple[tuple[dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]], str], ...] = (
+    ({"index.yaml": moved("http://127.0.0.2/index.yaml")}, "this machine itself"),
+    ({ARCHIVE: moved("http://127.0.0.2/sub.tgz")}, "this machine itself"),
+    ({ARCHIVE: moved("http://169.254.169.254/latest")}, "link-local"),
+    ({"index.yaml": told(index(url="http://10.0.0.1/sub.tgz"))}, "the operator has refused"),
+    ({"index.yaml": endless}, "sends more than 2 MiB"),
+    ({ARCHIVE: endless}, "sends more than 2 MiB"),
+    ({ARCHIVE: told(b"another")}, "not the one that the repository names"),
+    ({ARCHIVE: half}, "cannot be reached"),
+    ({"index.yaml": told(index()), ARCHIVE: told(with_a_link())}, "is neither file nor folder"),
+    ({"index.yaml": told(index(version="1.0.0/../../../x"))}, "none of its 1 versions"),
+    ({"index.yaml": told(b"entries: {'../sub': [{version: 1.0.0, urls: [a]}]}")}, "no chart of this name"),
+)
 
-        async def endless(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse()
-            await response.prepare(request)
-            with contextlib.suppress(ConnectionError):
-                while True:
-                    await response.write(b"x" * (1 << 20))
-            return response
 
-        host.lie = endless
-        small = msgspec.structs.replace(PROGRAMS, memory=160 << 20)
-        async with desk.renderer(address, programs=small) as renderer:
-            with pytest.raises(RenderFailed, match="memory"):
-                await renderer.render(desk.request(belonging(address)))
+async def test_a_server_that_lies_is_refused_and_leaves_nothing(desk: Desk) -> None:
+    async with chart_repository(desk) as shelf:
+        desk.depend_on(shelf.address)
+        rules = {"allow_hosts": ("127.0.0.1",), "refuse_networks": ("10.0.0.0/8",)}
+        bounds = {"largest_chart": 2 << 20, "poll_every": "PT0S"}
+        async with desk.renderer(shelf.address, **rules, **bounds) as renderer:
+            for lies, reason in LIES:
+                shelf.lies = lies
+                with pytest.raises(TrimtabError) as raised:
+                    await renderer.render(shelf.request)
+                assert reason in raised.value.reason
+                assert PASSWORD not in str(raised.value)
+                assert desk.left() == []
+            shelf.lies = {}
+            assert await names(renderer, shelf.request) == ["sub", "app"]

@@ -391,7 +391,7 @@ async def test_what_was_in_force_before_a_restart_stays_though_the_host_is_gone(
             before = repositories.recall(wish, revision.commit)
             assert before == structs.replace(revision, ref="")
             assert repositories.recall(wish, "1" * 40) is None
-            assert repositories.recall(structs.replace(wish, submodules=True), revision.commit) is None
+            assert repositories.recall(structs.replace(wish, submodules=True), revision.commit) == before
             repositories.follow("web", wish, tell=audience.tell, in_force=before)
             standing = await audience.until_wrong()
             assert standing.revision == before

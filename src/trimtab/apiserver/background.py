@@ -121,6 +121,14 @@ def _write(path: Path, content: bytes) -> None:
     beside.replace(path)
 
 
+def _tidy(path: Path) -> None:
+    """Take away what processes left beside a file that were killed while they wrote it."""
+    for each in path.parent.glob(f".{path.name}.*"):
+        writer = each.suffix[1:]
+        if writer.isdecimal() and not _born(int(writer)):
+            each.unlink(missing_ok=True)
+
+
 # -- from outside -----------------------------------------------------------------------------------------
 
 
@@ -151,6 +159,8 @@ def start(
     with _alone(folder) as lock:
         if (already := running(folder)) is not None:
             return already
+        for each in (folder / STATE, folder / KUBECONFIG, config):
+            _tidy(each)
         options = [f"--port={port}", *["--brisk"] * brisk]
         options += [] if leash is None else [f"--leash={leash}"]
         kept = [lock] if leash is None else [lock, leash]

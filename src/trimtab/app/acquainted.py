@@ -32,6 +32,20 @@ class AcquaintedCluster(FencedCluster):
         return await super().version() if known is None else known
 
 
+class AskedOnceCluster(FencedCluster):
+    """Another cluster that is asked once which kinds it serves: for who only looks and is gone."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster, lambda: True)
+        self._discovery: Discovery | None = None
+
+    async def discover(self) -> Discovery:
+        """Every kind the server served when it was asked."""
+        if self._discovery is None:
+            self._discovery = await super().discover()
+        return self._discovery
+
+
 async def acquainted(cluster: Cluster) -> tuple[Cluster, Capabilities]:
     """The cluster after the first questions, and what charts may ask about it."""
     facts = await facts_of(cluster)

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from trimtab.app.acquainted import AcquaintedCluster
+from trimtab.app.acquainted import AcquaintedCluster, AskedOnceCluster
 from trimtab.app.ahead import Ahead
 from trimtab.app.capabilities import facts_of
 from trimtab.app.delegating import Delegation
@@ -22,6 +22,7 @@ from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
+from trimtab.app.lastknown import Away, LastKnown
 from trimtab.app.narrowing import places_to_read
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
@@ -111,21 +112,28 @@ class Apps:
 
     @asynccontextmanager
     async def work_on(
-        self, unit: SyncUnit, *, renders: bool = False, narrowly: bool = False
+        self,
+        unit: SyncUnit,
+        *,
+        renders: bool = False,
+        narrowly: bool = False,
+        only_looks: bool = False,
     ) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked.
 
         Whoever is about to look at the app as its source wants it says so with `renders`: that is made while
         the cluster is read. `narrowly` reads only where objects of the app are or shall be, if that is known
-        of all of them; what they own is not seen then.
+        of all of them; what they own is not seen then. Whoever `only_looks` is shown what was synced last
+        while the source is away.
         """
-        manifests = Ahead(self.manifests, unit)
+        last_known = LastKnown(self.manifests, self.archive())
+        manifests = Ahead(last_known if only_looks else self.manifests, unit)
         renders = renders and unit.pinned is None and unit.operation is None
         async with plain_group() as group:
             rendering = group.create_task(manifests.begin()) if renders else None
             try:
                 entry = await (self._narrowed(unit, manifests) if renders and narrowly else self._whole())
-                async with self._worked_on(unit, manifests, entry) as work:
+                async with self._worked_on(unit, manifests, entry, last_known) as work:
                     yield work
             finally:
                 if rendering is not None:
@@ -144,7 +152,9 @@ class Apps:
         return opened(HERE, AcquaintedCluster(self.cluster, discovery, version), places=places)
 
     @asynccontextmanager
-    async def _worked_on(self, unit: SyncUnit, manifests: Ahead, entry: ClusterEntry) -> AsyncIterator[Work]:
+    async def _worked_on(
+        self, unit: SyncUnit, manifests: Ahead, entry: ClusterEntry, last_known: LastKnown
+    ) -> AsyncIterator[Work]:
         # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
         draft = DraftStore(replace(unit, operation=None))
         clusters = GivenClusters()
@@ -175,9 +185,14 @@ class Apps:
             running = group.create_task(engine.run(1, 1))
             try:
                 await ready
-                yield Work(self, engine, draft, unit)
+                yield Work(self, engine, draft, unit, last_known)
             finally:
                 running.cancel()
+
+    def only_looking(self) -> Apps:
+        """The same apps for somebody who only looks and is gone: kinds are asked for once."""
+        cluster = AskedOnceCluster(self.cluster)
+        return Apps(cluster, self._settings, self.manifests, self.installation, self._who)
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
@@ -248,7 +263,9 @@ def _silent(_unit: SyncUnit) -> None:
 class Work:
     """One app at hand."""
 
-    def __init__(self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit) -> None:
+    def __init__(
+        self, apps: Apps, engine: Engine, draft: DraftStore, unit: SyncUnit, last_known: LastKnown
+    ) -> None:
         self.engine = engine
         self.name = unit.id
         #: what the last plan met that is in nobody's way, but should be known
@@ -262,6 +279,12 @@ class Work:
         self._is_as_asked = False
         self._delegation = Delegation(apps, engine, draft, self._records, unit)
         self._was_synced = False
+        self._last_known = last_known
+
+    @property
+    def away(self) -> Away | None:
+        """Why it was compared with what was synced last, if it was."""
+        return self._last_known.away
 
     @property
     def objects(self) -> int:

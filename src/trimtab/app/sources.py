@@ -16,7 +16,7 @@ from trimtab.errors import Conflict, Damaged, InvalidSpec
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
-from trimtab.sources.charts.wishes import ChartRevision, WantedChart
+from trimtab.sources.charts.wishes import Brought, ChartRevision, WantedChart
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.repositories.credentials import Belonging
@@ -82,7 +82,13 @@ async def open_manifests(settings: Settings, *, path: str) -> AsyncIterator[Sour
     async with (
         on_standby(repositories) as standby,
         on_standby(lambda: _charts(settings.repositories)) as charts,
-        Renderer(settings.rendering, settings.programs, path=path, bases=_bringing(standby.get)) as renderer,
+        Renderer(
+            settings.rendering,
+            settings.programs,
+            path=path,
+            bases=_bringing(standby.get),
+            charts=_bringing_charts(charts.get),
+        ) as renderer,
     ):
         yield SourceManifests(renderer, standby.get, charts.get, Wishes(settings.repositories), ASSUMED)
 
@@ -100,6 +106,17 @@ def _bringing(reach: Callable[[], Awaitable[Repositories]]) -> Callable[[Wanted]
 
     async def bring(wanted: Wanted) -> Revision:
         return await (await reach()).fetch(wanted)
+
+    return bring
+
+
+def _bringing_charts(
+    reach: Callable[[], Awaitable[Charts]],
+) -> Callable[[WantedChart], Awaitable[Brought]]:
+    """The same for charts that others need."""
+
+    async def bring(wanted: WantedChart) -> Brought:
+        return await (await reach()).bring(wanted)
 
     return bring
 

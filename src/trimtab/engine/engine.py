@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 
@@ -51,6 +51,7 @@ from trimtab.engine.events import (
     UnitQuarantined,
     UnitUnreadable,
 )
+from trimtab.engine.listeners import Listeners
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.operations import Operation, OperationState, taken_up
@@ -101,7 +102,6 @@ if TYPE_CHECKING:
     from trimtab.engine.metrics import Metrics
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 #: turns are what keeps tenants apart; how fast one may go is limited by its share of them
 _UNLIMITED: Final = Rate(per_second=100_000, burst=100_000)
 
@@ -153,7 +153,7 @@ class Engine:
         of several engines of one installation, one is enough to do so.
         """
         self._visits, self._unvisited = visits, asyncio.Queue[str]()
-        self._rest, self._automatic = rest, automatic
+        self._rest, self._is_automatic = rest, automatic
         self._settings, self._cache_settings = settings, cache or CacheSettings()
         self._credentials, self._store, self._archive = credentials, units, archive
         self._clock = clock or SystemClock()
@@ -168,16 +168,15 @@ class Engine:
         self._by_mark: dict[Mark, str] = {}
         self._pools: tuple[KeyedWorkers[str], KeyedWorkers[str]] | None = None
         self._known = asyncio.Event()
-        self._updated: list[Callable[[str, Live], None]] = []
-        self._removed: list[Callable[[str, ResourceKey], None]] = []
-        self._initialized: list[Callable[[str], None]] = []
-        self._completed: list[Callable[[SyncUnit, OperationState], None]] = []
-        self._counting: list[Callable[[SyncUnit], None]] = []
-        self._timing: list[Callable[[str, float, float], None]] = []
+        self._updated = Listeners[str, Live]()
+        self._removed = Listeners[str, ResourceKey]()
+        self._initialized = Listeners[[str]]()
+        self._completed = Listeners[SyncUnit, OperationState]()
+        self._counting = Listeners[[SyncUnit]]()
+        self._timing = Listeners[str, float, float]()
         self._changes: Counter[tuple[str, str, str]] = Counter()
         self._ends: dict[str, list[asyncio.Future[OperationState]]] = {}
         self._ended: Unavailable | None = None
-        self._is_automatic = automatic
         self._build(manifests)
 
     def _build(self, manifests: ManifestGenerator) -> None:
@@ -284,7 +283,7 @@ class Engine:
             clock=self._clock,
             on_failure=self._run_failed,
             policy=policy,
-            on_run=lambda waited, worked: _tell_all(self._timing, name, waited, worked),
+            on_run=lambda waited, worked: self._timing.publish(name, waited, worked),
         )
 
     async def known(self) -> None:
@@ -329,23 +328,23 @@ class Engine:
         The answer is the steps to do: reordered, or fewer. A `TrimtabError` it raises prevents the sync.
         After a crash it is asked again about the same plan, so it should answer the same.
         """
-        return _added(self._syncer.before_sync, ask)
+        return self._syncer.ask_before(ask)
 
     def on_sync_completed(self, told: Callable[[SyncUnit, OperationState], None]) -> Callable[[], None]:
         """Be told when an operation of a unit is over, however it ended."""
-        return _added(self._completed, told)
+        return self._completed.subscribe(told)
 
     def on_cluster_cache_initialized(self, told: Callable[[str], None]) -> Callable[[], None]:
         """Be told the name of a cluster when its live state is known."""
-        return _added(self._initialized, told)
+        return self._initialized.subscribe(told)
 
     def on_resource_updated(self, told: Callable[[str, Live], None]) -> Callable[[], None]:
         """Be told of every live object that came or changed, with the cluster's name."""
-        return _added(self._updated, told)
+        return self._updated.subscribe(told)
 
     def on_resource_removed(self, told: Callable[[str, ResourceKey], None]) -> Callable[[], None]:
         """Be told of every live object that went, with the cluster's name."""
-        return _added(self._removed, told)
+        return self._removed.subscribe(told)
 
     def on_unit_event(self, told: Callable[[str, UnitEvent], None]) -> Callable[[], None]:
         """Be told every event of a unit, with its id; as text the event is a sentence."""
@@ -487,8 +486,8 @@ class Engine:
         made = Metrics(readings, labels_of=labels_of, most_units=most_units)
         for unit in self._ledger:
             made.know(unit)
-        self._counting.append(made.know)
-        self._timing.append(made.time)
+        self._counting.subscribe(made.know)
+        self._timing.subscribe(made.time)
         self.events.subscribe(made.tell)
         return made
 
@@ -520,7 +519,7 @@ class Engine:
     def _hear_unit(self, stored: SyncUnit) -> None:
         before = self._ledger.hear(stored)
         self._by_mark[self._mark(stored.id)] = stored.id
-        _tell_all(self._counting, stored)
+        self._counting.publish(stored)
         working: asyncio.Task[None] | None = None
         if before is not None and before.destination.cluster != stored.destination.cluster:
             working = self._leave_cluster(before, stored.left)
@@ -642,7 +641,7 @@ class Engine:
         for waiter in self._ends.pop(unit.id, []):
             if not waiter.done():
                 waiter.set_result(state)
-        _tell_all(self._completed, unit, state)
+        self._completed.publish(unit, state)
 
     # -- clusters ----------------------------------------------------------------------------------------
 
@@ -666,7 +665,7 @@ class Engine:
     def _cluster_ready(self, room: Room) -> None:
         objects = room.desk.cache.facts().objects if room.desk else 0
         self._publish(ClusterReady(at=self._clock.now(), cluster=room.name, objects=objects))
-        _tell_all(self._initialized, room.name)
+        self._initialized.publish(room.name)
         self._look_at_cluster(room.name)
         if self._is_automatic:
             self._leaving.sweep(room, after=self._known, known=self._ledger.__contains__)
@@ -679,7 +678,7 @@ class Engine:
     def _look_at_cluster(self, name: str) -> None:
         for unit in self._ledger:
             if unit.destination.cluster == name:
-                if self._automatic or self._reconciler.is_awaited(unit.id):
+                if self._is_automatic or self._reconciler.is_awaited(unit.id):
                     self.request_refresh(unit.id)
                 if unit.operation is not None:
                     room = self._rooms.get(name)
@@ -705,9 +704,9 @@ class Engine:
         self._changes[cluster, change.key.group, change.key.kind] += 1
         if change.after is not None:
             if self._updated:
-                _tell_all(self._updated, cluster, change.after)
+                self._updated.publish(cluster, change.after)
         elif self._removed:
-            _tell_all(self._removed, cluster, change.key)
+            self._removed.publish(cluster, change.key)
         if change.is_status_traffic:
             return
         for live in (change.before, change.after):
@@ -734,22 +733,3 @@ def _is_agreed(before: Operation | None, after: Operation | None) -> bool:
     if before is None or after is None or after.deletions_approved_at is None:
         return False
     return before.deletions_approved_at != after.deletions_approved_at
-
-
-def _added(held: list[_T], one: _T) -> Callable[[], None]:
-    held.append(one)
-
-    def remove() -> None:
-        if one in held:
-            held.remove(one)
-
-    return remove
-
-
-def _tell_all(listeners: Iterable[Callable[..., None]], *arguments: object) -> None:
-    """Tell everybody; one who fails harms nobody else."""
-    for told in tuple(listeners):
-        try:
-            told(*arguments)
-        except Exception:  # noqa: BLE001 - what listeners do is theirs
-            _log.exception("a listener failed")

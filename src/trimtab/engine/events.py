@@ -8,8 +8,6 @@ never manifests.
 from __future__ import annotations
 
 import enum
-import logging
-from collections.abc import Callable
 from datetime import datetime
 from typing import TypeAlias
 
@@ -17,12 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.health import HealthStatus
+from trimtab.engine.listeners import Listeners
 from trimtab.engine.operations import OperationPhase, StepStatus, SyncPhase
 from trimtab.engine.rows import Verdict
 from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
-
-_log = logging.getLogger(__name__)
 
 
 class UnitRefreshed(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRefreshed"):
@@ -326,26 +323,5 @@ def severity_of(event: Event) -> Severity:
             return Severity.NORMAL
 
 
-class Events:
-    """Passes events on to whoever listens; a listener that fails harms nobody else."""
-
-    def __init__(self) -> None:
-        self._listeners: dict[object, Callable[[Event], None]] = {}
-
-    def __bool__(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._listeners)
-
-    def subscribe(self, told: Callable[[Event], None]) -> Callable[[], None]:
-        """Be told every event, in order, without awaiting; the answer ends it."""
-        ticket = object()
-        self._listeners[ticket] = told
-        return lambda: self._listeners.pop(ticket, None) and None
-
-    def publish(self, event: Event) -> None:
-        """Tell everybody."""
-        for told in tuple(self._listeners.values()):
-            try:
-                told(event)
-            except Exception:  # noqa: BLE001 - what listeners do is theirs
-                _log.exception("a listener failed on %s", type(event).__name__)
+class Events(Listeners[[Event]]):
+    """Passes every event on, in order, to whoever listens."""

@@ -44,6 +44,7 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
 
 
 USUAL_TERMS = LeaseTerms()
+_AGAIN = "Try again: what was begun is gone on with"
 
 
 class LeaseLost(Unavailable):
@@ -208,13 +209,14 @@ class Lease:
             await self._clock.sleep(max(due - self._clock.monotonic(), 0))
             tried = self._clock.monotonic()
             if tried >= lost:
-                raise LeaseLost(self._subject, f"it could not be renewed for {self._terms.give_up_after}")
+                seconds = self._terms.give_up_after.total_seconds()
+                raise LeaseLost(self._subject, f"it could not be renewed for {seconds:g} s", _AGAIN)
             holder = await self._attempt_within(timedelta(seconds=lost - tried))
             if holder == self._me:
                 renewed = tried
             elif holder:
                 self._ours_until = -math.inf
-                raise LeaseLost(self._subject, f"{holder} took it over")
+                raise LeaseLost(self._subject, f"{holder} took it over", _AGAIN)
 
     async def _attempt_within(self, limit: timedelta) -> str:
         """Who holds the lease after an attempt; empty when that is not known yet."""

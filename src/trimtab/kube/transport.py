@@ -12,8 +12,9 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from msgspec import Struct
 
@@ -136,7 +137,8 @@ class Transport:
         self._requests = requests
         self._watches = watches
         self._turns = asyncio.Semaphore(settings.concurrency)
-        self._compresses = settings.compression and access.compression
+        wanted = not is_near(access.server) if settings.compression is None else settings.compression
+        self._is_compressed = wanted and access.compression
 
     @property
     def server(self) -> str:
@@ -243,7 +245,7 @@ class Transport:
     async def _headers(self, request: Call) -> CIMultiDict[str]:
         headers = await self._access.headers()
         headers["Accept"] = request.accept
-        headers["Accept-Encoding"] = "gzip" if self._compresses else "identity"
+        headers["Accept-Encoding"] = "gzip" if self._is_compressed else "identity"
         headers["User-Agent"] = AGENT
         if request.body is not None:
             headers["Content-Type"] = request.content_type
@@ -272,6 +274,15 @@ class Transport:
                 yield chunk
         except Unspoken as error:
             raise unreachable(request.subject, self.server, str(error)) from error
+
+
+def is_near(server: str) -> bool:
+    """Whether an address is one of this machine's own: what is carried there costs next to nothing."""
+    host = urlsplit(server).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:

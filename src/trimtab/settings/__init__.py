@@ -31,8 +31,9 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     concurrency: Count = 32
     #: objects asked for per page of a list
     page_size: Count = 500
-    #: let the server compress long answers: less to carry, more work for both ends; off pays close to it
-    compression: bool = True
+    #: let the server compress long answers: less to carry, more work for both ends; none: unless its address
+    #: is on this machine, so set true where that is the near end of a tunnel
+    compression: bool | None = None
     #: tries of a request: after a pause the server asked for, and after a failure of what may be repeated
     attempts: Count = 5
     #: an answer, or one event of a watch, larger than this is refused

@@ -37,7 +37,6 @@ from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSe
 from trimtab.sources import Charts, Renderer, Repositories, Request
 from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
-from trimtab.sources.rendering.affected import Readers
 from trimtab.sources.rendering.rendered import Rendered, Tool
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.addresses import address_of
@@ -142,7 +141,7 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         commits = Commits(
             repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=looked.append, tell=heard.tell
         )
-        manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits.readers, nothing_special)
+        manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits, nothing_special)
         running = group.create_task(commits.run())
         units = [unit(name, origin) for name in ("web", "api", "cart")]
         for each in units:
@@ -170,6 +169,9 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         # While the remote is away the last good revision stays in force, also for one who names it: he heals.
         origin.folder.rename(tmp_path / "away")
         await heard.until(lambda: heard.of(SourceTrouble))
+        (trouble,) = heard.of(SourceTrouble)
+        assert (trouble.source, trouble.units) == (origin.url, 2), "it is told once, for both"
+        assert trouble.reason.endswith(f"Revision {second[:8]} stays in force.")
         assert (await manifests.generate(units[0], "")).revision == second
         healed = await manifests.generate(units[0], second)
         assert (healed.revision, len(healed.manifests)) == (second, 1)
@@ -179,18 +181,24 @@ async def test_a_commit_has_only_those_units_looked_at_whose_render_read_what_ch
         running.cancel()
 
 
+FOUND = ChartRevision(
+    url="https://charts.example", name="web", version="1.2.0", digest="", archive="", largest=1
+)
+
+
 class Shelf(Charts):
     """Charts of a repository that may be away."""
 
     away: TrimtabError | None = None
 
+    def recall(self, wanted: WantedChart) -> ChartRevision | None:
+        return FOUND if wanted.target in {"^1", "1.2.0"} else None
+
     async def fetch(self, wanted: WantedChart, *, fresh: bool = False) -> ChartRevision:
         del fresh
         if self.away is not None:
             raise self.away
-        return ChartRevision(
-            url=wanted.url, name=wanted.name, version="1.2.0", digest="", archive="", largest=1
-        )
+        return FOUND
 
 
 class Told(Renderer):
@@ -211,7 +219,10 @@ async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_awa
     rendering = RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "key"))
     async with repositories(tmp_path) as repos:
         charts, renderer = Shelf(settings), Told(rendering, ProgramsSettings(), path=PATH)
-        manifests = FollowedManifests(renderer, repos, charts, PLAIN, Readers(), nothing_special)
+        commits = Commits(
+            repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=print, tell=Hearing().tell
+        )
+        manifests = FollowedManifests(renderer, repos, charts, PLAIN, commits, nothing_special)
 
         def wanting(target: str) -> SyncUnit:
             source = {"repoURL": "https://charts.example", "targetRevision": target, "spec": {"chart": "web"}}
@@ -229,6 +240,21 @@ async def test_a_chart_that_was_found_stays_in_force_while_its_repository_is_awa
         charts.away = SourceRefused("charts.example", "the password is wrong")
         kept = await manifests.generate(wanting("^1"), "")
         assert kept.warnings == ("charts.example: the password is wrong. Version 1.2.0 stays in force.",)
+        commits.hear(Gone("web"))
+        with pytest.raises(SourceRefused):  # nothing is kept of a unit that is gone
+            await manifests.generate(wanting("^1"), "")
+
+        # Another process was given nothing yet: it goes on with what was noted, unless it is refused.
+        later = FollowedManifests(renderer, repos, charts, PLAIN, commits, nothing_special)
+        with pytest.raises(SourceRefused):
+            await later.generate(wanting("^1"), "")
+        charts.away = Unavailable("charts.example", "nobody answers")
+        for revision in ("", "1.2.0"):
+            recalled = await later.generate(wanting("^1"), revision)
+            assert recalled.revision == "1.2.0"
+            assert recalled.warnings == ("charts.example: nobody answers. Version 1.2.0 stays in force.",)
+        with pytest.raises(Unavailable):
+            await later.generate(wanting("^2"), "")
 
 
 async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, origin: Upstream) -> None:
@@ -242,13 +268,17 @@ async def test_a_unit_whose_repository_is_not_there_says_so(tmp_path: Path, orig
     async with (
         repositories(tmp_path) as repos,
         Renderer(rendering, ProgramsSettings(), path=PATH) as renderer,
+        plain_group() as group,
     ):
         commits = Commits(
             repos, renderer, PLAIN, NO_CHARTS, clock=SystemClock(), look=lambda _: None, tell=heard.tell
         )
+        running = group.create_task(commits.run())
         commits.hear(Stored(gone))
         await heard.until(lambda: heard.of(SourceTrouble))
         assert commits.problem("gone") == heard.of(SourceTrouble)[0].reason
+        assert heard.of(SourceTrouble)[0].unit == "gone"
+        running.cancel()
         commits.hear(Gone("gone"))
         assert commits.problem("gone") == ""
     assert origin.folder.exists()

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tests.app.running.stage import CONFIG_MAPS, HEALED, Stage, running
 from tests.app.running.test_runner import is_synced
-from tests.engine.stage import config_map
+from tests.engine.stage import config_map, job
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
 from trimtab.app.running.declared import Origin, Snapshot
@@ -40,8 +40,10 @@ from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.units import Destination, OnRemoval, Pause, Policy, SyncUnit, UnitStatus
 from trimtab.errors import InvalidSpec
 from trimtab.kube.cluster import PatchType
+from trimtab.kube.discovery import Resource
 from trimtab.tasks import SystemClock
 
+JOBS = Resource(group="batch", version="v1", kind="Job", plural="jobs", namespaced=True)
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 FILES = Origin(folder="/srv/units")
 WEB = SyncUnit(
@@ -219,6 +221,40 @@ async def test_a_unit_whose_file_comes_back_in_time_is_synced_again(scene: Scene
         await stage.until_record("web", is_synced, "it is there again")
         await stage.until_value("web", "1")
     assert not stage.events(UnitRemoved)
+
+
+async def test_hooks_of_the_deletion_run_around_it_when_a_file_goes_and_nothing_of_them_stays(
+    scene: Scene,
+) -> None:
+    stage, stays, web = scene.stage, scene.unit("stays"), scene.unit("web")
+    hooks = job("backup", hook="PreDelete"), job("farewell", hook="PostDelete")
+    stage.sources.declare("web", config_map("web"), *hooks)
+    async with scene.kept(web, stays):
+        scene.files.read(read(stays))
+        await scene.until_removed("web")
+    seen = [(each.verb, each.name) for each in stage.counted.writes()]
+    order = [("apply", "backup"), ("delete", "web"), ("apply", "farewell")]
+    assert [each for each in seen if each in order] == order
+    jobs = [each.metadata.name async for page in stage.memory.list(JOBS) for each in page.objects]
+    assert (jobs, await stage.value("web")) == ([], None)
+
+
+async def test_a_hook_that_fails_keeps_the_objects_of_a_unit_without_a_file_until_it_is_mended(
+    scene: Scene,
+) -> None:
+    stage, stays = scene.stage, scene.unit("stays")
+    web = scene.unit("web")
+    stage.sources.declare("web", config_map("web"), job("backup", simulate="fail", hook="PreDelete"))
+    async with scene.kept(web, stays):
+        scene.files.read(read(stays))
+        await scene.until_held("a PreDelete hook failed, so its objects stay")
+        assert await stage.value("web") == "1"
+        stage.sources.declare("web", config_map("web"), job("backup", hook="PreDelete"))
+        scene.files.read(read(web, stays))
+        await stage.until_record("web", is_synced, "it is wanted again")
+        scene.files.read(read(stays))
+        await scene.until_removed("web")
+    assert await stage.value("web") is None
 
 
 async def _hold(stage: Stage, name: str, finalizer: str | None) -> None:

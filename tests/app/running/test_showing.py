@@ -7,7 +7,16 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from trimtab.app.running.events import AnyEvent, ShardTaken, SourceTrouble, complaint_in, json_line, text_line
+from trimtab.app.running.events import (
+    AnyEvent,
+    ChartFound,
+    CommitFound,
+    ShardTaken,
+    complaint_in,
+    json_line,
+    text_line,
+    trouble_of,
+)
 from trimtab.app.running.figures import RunnerFigures
 from trimtab.app.running.showing import ClusterStand, ShardStand, status_json, unit_json, unready, waiting_for
 from trimtab.app.running.telling import Log
@@ -159,11 +168,29 @@ def test_a_line_for_people_says_when_how_grave_about_what_and_what() -> None:
     assert text_line(taken) == "2026-01-02T03:04:05Z INFO    shard 0 of 1 is kept here"
     assert text_line(ended).startswith("2026-01-02T03:04:05Z WARNING web: Failed")
     assert "\n" not in text_line(ended)
-    trouble = SourceTrouble(at=NOW, unit="web", reason="no answer")
+    trouble = trouble_of("git.example", ["web"], "no answer", NOW)
     assert text_line(trouble) == "2026-01-02T03:04:05Z WARNING web: no answer"
     assert msgspec.json.decode(json_line(trouble))["event"] == "SourceTrouble"
-    hostile = SourceTrouble(at=NOW, unit="web", reason="a\x1b[2J\u202eb")
+    hostile = trouble_of("git.example", ["web"], "a\x1b[2J\u202eb", NOW)
     assert text_line(hostile) == "2026-01-02T03:04:05Z WARNING web: a\\x1b[2J\\u202eb"
+
+
+def test_what_concerns_many_units_is_one_line_that_counts_them() -> None:
+    many = [f"shop-{number}" for number in range(500)]
+    told = [
+        trouble_of("https://git.example/a.git", many, "git.example: no answer.", NOW),
+        trouble_of("https://git.example/a.git", many, "https://git.example/a.git: no such ref", NOW),
+        CommitFound(at=NOW, repository="git.example", revision="4f2c", units=1),
+        ChartFound(at=NOW, chart="web", version="1.1", units=1),
+        ChartFound(at=NOW, chart="web", version="1.1", units=2),
+    ]
+    assert [str(each) for each in told] == [
+        "git.example: no answer. That concerns 500 units of https://git.example/a.git",
+        "https://git.example/a.git: no such ref. That concerns 500 units",
+        "git.example is at 4f2c, which concerns 1 unit",
+        "chart web is at 1.1, which concerns 1 unit",
+        "chart web is at 1.1, which concerns 2 units",
+    ]
 
 
 class Nothing:

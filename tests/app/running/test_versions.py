@@ -96,7 +96,8 @@ async def test_units_that_want_the_same_are_asked_for_once_and_looked_at_when_th
 
 
 async def test_a_repository_that_is_away_is_told_once_and_tried_again_soon(shop: Shop) -> None:
-    shop.versions.follow("web", chart())
+    for unit in ("web", "api"):
+        shop.versions.follow(unit, chart())
     await shop.until_asked("^1", 1)
     shop.error = DOWN
     await shop.clock.advance(INTERVAL)
@@ -104,11 +105,13 @@ async def test_a_repository_that_is_away_is_told_once_and_tried_again_soon(shop:
     await shop.clock.advance(10)
     await shop.until_asked("^1", 3)
     assert shop.versions.problem("web") == str(DOWN)
-    assert [event for event in shop.told if isinstance(event, SourceTrouble)] == shop.told[:1] == shop.told
+    (told,) = shop.told
+    assert isinstance(told, SourceTrouble)
+    assert (told.source, told.units) == ("chart web of https://charts.example", 2)
     shop.error, shop.newest = None, "1.1.0"
     await shop.clock.advance(20)
     await shop.until_asked("^1", 4)
-    assert (shop.versions.problem("web"), shop.looked) == ("", ["web"])
+    assert (shop.versions.problem("web"), shop.looked) == ("", ["api", "web"])
 
 
 async def test_a_refusal_is_looked_at_again_at_the_usual_rhythm(shop: Shop) -> None:

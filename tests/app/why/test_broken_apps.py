@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tests.app.why.stage import Stage, causes, embedded, objects, simulating, waits_for
 from tests.engine.stage import Json, config_map, deployment, job
 from trimtab.app.deletion import DELETION, NotGone
+from trimtab.app.fencing import FencedCluster
 from trimtab.app.holds import pause
 from trimtab.app.rollbacks import pin_for
 from trimtab.app.shards import shards
@@ -21,6 +22,7 @@ from trimtab.app.why.showing import answer_json, answer_text
 from trimtab.engine.stores.changing import with_pin
 from trimtab.engine.units import Automated, Policy
 from trimtab.errors import GitUnreachable, Missing, RenderFailed
+from trimtab.kube.discovery import Discovery
 from trimtab.tasks import SystemClock
 
 
@@ -36,6 +38,26 @@ async def test_an_app_that_is_well_is_said_to_be(stage: Stage) -> None:
     answer = await stage.why()
     assert answer.well, answer
     assert answer.sentence.startswith("App shop is well: it is Synced and Healthy at ")
+
+
+class Counting(FencedCluster):
+    """A cluster that counts how often it is asked which kinds it serves."""
+
+    asked = 0
+
+    async def discover(self) -> Discovery:
+        self.asked += 1
+        return await super().discover()
+
+
+async def test_whoever_asks_why_asks_the_cluster_for_its_kinds_once(stage: Stage) -> None:
+    broken = simulating(deployment("web", "registry.example/web:gone", replicas=1), "image-pull-error")
+    await stage.sync(broken)
+    await stage.until("Pod", waits_for("ErrImagePull"))
+    for about in ("shop", "deploy/web"):
+        stage.apps.cluster = counting = Counting(stage.cluster, lambda: True)
+        assert causes(await stage.why(about)) == ["image-pull"]
+        assert counting.asked == 1
 
 
 async def test_an_object_that_is_elsewhere_is_told_with_its_namespace(stage: Stage) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
+import pytest
 from msgspec.structs import replace
 
 from tests.engine.stage import QUICK, Stage, job, running
@@ -16,7 +18,7 @@ from trimtab.engine.compare.tracking import ArgoTracking, OwnerAnnotation
 from trimtab.engine.events import ClusterDropped, ClusterReady, HooksReleased, OperationWaits
 from trimtab.engine.health.values import HOOK_FINALIZER
 from trimtab.engine.marks import Mark
-from trimtab.engine.units import Destination
+from trimtab.engine.units import Destination, SyncUnit
 from trimtab.kube.cluster import Cluster
 
 
@@ -51,14 +53,23 @@ async def test_a_unit_that_moves_to_another_cluster_lets_go_in_the_one_that_it_l
     assert not await is_held(stage)
 
 
+def without_results(unit: SyncUnit) -> SyncUnit:
+    """The record of somebody who was killed before he could write down that he made a hook."""
+    assert unit.status.operation_state is not None
+    state = replace(unit.status.operation_state, results=())
+    return replace(unit, status=replace(unit.status, operation_state=state))
+
+
+@pytest.mark.parametrize("recorded", [lambda unit: unit, without_results], ids=["as it was", "unanswered"])
 async def test_whoever_is_killed_while_a_unit_moves_is_succeeded_by_one_who_knows_where_it_was(
-    tmp_path: Path,
+    tmp_path: Path, recorded: Callable[[SyncUnit], SyncUnit]
 ) -> None:
     stage = Stage(MemoryCluster(), "default", FileStore(tmp_path, look_every=timedelta(milliseconds=20)))
     await stage.add("shop", job("migrate", hook="PreSync"))
     stage.clusters.put(opened("there", cast(Cluster, MemoryCluster())))
     async with running(stage.engine) as engine:
         await begin(stage, engine)
+    await stage.store.amend("shop", recorded)
     # Nobody is there to hear that somebody edits the file.
     declared = tmp_path / "shop.yaml"
     declared.write_text(declared.read_text().replace("here", "there"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from tests.engine.sync.leaping import Leaping
 from tests.engine.views import Case, config_map, job, key_of, live_of, manifest
 from trimtab.apiserver import MemoryCluster
 from trimtab.engine.cache.records import judged_by
@@ -32,6 +34,8 @@ class Spied:
         self.cluster = MemoryCluster()
         self.calls: list[tuple[str, str, dict[str, Any]]] = []
         self.failing: dict[str, list[Exception | None]] = {}
+        #: what fails is done all the same: only its answer is lost
+        self.deaf = False
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.cluster, name)
@@ -44,6 +48,8 @@ class Spied:
             planned = self.failing.get(name)
             problem = planned.pop(0) if planned else None
             if problem is not None:
+                if self.deaf:
+                    await real(resource, *args, **options)
                 raise problem
             return await real(resource, *args, **options)
 
@@ -328,7 +334,73 @@ async def test_a_namespace_is_applied_with_what_the_unit_says_of_it(stage: Stage
     }
 
 
-async def test_a_server_that_does_not_answer_fails_the_step(stage: Stage) -> None:
+async def test_a_server_that_never_answers_fails_the_step(stage: Stage) -> None:
+    stage.clock = Leaping()
     plan = Case().missing(config_map("a")).plan()
-    stage.spied.failing["apply"] = [Unavailable("apply a", "no answer")]
+    stage.spied.failing["apply"] = [UNHEARD] * 1000
     assert (await stage.perform(plan.steps[0], plan)).problem == "no answer"
+    assert len(stage.spied.calls) > 5
+
+
+UNHEARD = Unavailable("a", "no answer")
+
+
+@pytest.mark.parametrize(
+    ("verb", "case"),
+    [
+        ("apply", Case().missing(config_map("a"))),
+        ("create", Case().missing(config_map("a", options="Replace=true"))),
+    ],
+)
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_write_without_an_answer_is_made_again_whether_it_was_done_or_not(
+    stage: Stage, verb: str, case: Case, *, done: bool
+) -> None:
+    stage.clock = Leaping()
+    plan = case.plan()
+    stage.spied.failing[verb] = [UNHEARD]
+    stage.spied.deaf = done
+    outcome = await stage.perform(plan.steps[0], plan)
+    assert outcome.problem == ""
+    assert await stage.read(config_map("a")) is not None
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_deletion_without_an_answer_is_made_again_whether_it_was_done_or_not(
+    stage: Stage, *, done: bool
+) -> None:
+    stage.clock = Leaping()
+    await stage.write(config_map("a"))
+    found = await stage.read(config_map("a"))
+    assert found is not None
+    plan = Case().unwanted(config_map("a")).plan(Operation(prune=True))
+    (step,) = plan.steps
+    assert isinstance(step, Prune)
+    meant = replace(step, expected=replace(step.expected, uid=found["metadata"]["uid"]))
+    stage.spied.failing["delete"] = [UNHEARD]
+    stage.spied.deaf = done
+    outcome = await stage.perform(meant, plan)
+    left = await stage.read(config_map("a"))
+    assert left is not None
+    assert (outcome.problem, "deletionTimestamp" in left["metadata"]) == ("", True)
+
+
+async def test_a_replacement_without_an_answer_is_made_again(stage: Stage) -> None:
+    stage.clock = Leaping()
+    await stage.write(config_map("a", old="1"))
+    plan = Case().drifted(config_map("a", options="Replace=true", new="1")).plan()
+    stage.spied.failing["update"] = [UNHEARD]
+    stage.spied.deaf = True
+    outcome = await stage.perform(plan.steps[0], plan)
+    found = await stage.read(config_map("a"))
+    assert found is not None
+    assert (outcome.problem, found["data"]) == ("", {"new": "1"})
+
+
+async def test_an_unnamed_object_is_not_made_twice_for_want_of_an_answer(stage: Stage) -> None:
+    stage.clock = Leaping()
+    unnamed = {**config_map("a"), "metadata": {"generateName": "a-"}}
+    plan = Case().missing(unnamed).plan()
+    stage.spied.failing["create"] = [UNHEARD]
+    assert (await stage.perform(plan.steps[0], plan)).problem == "no answer"
+    assert stage.spied.said() == ["create"]

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.engine.sync.leaping import Leaping
 from tests.engine.views import DISCOVERY, Case, manifest, served
 from trimtab.engine.sync.kinds import Kinds, defined_resources
 from trimtab.engine.sync.steps import Apply
 from trimtab.kube.discovery import Discovery
-from trimtab.kube.failures import ServerFailed, Status, Unauthenticated
-from trimtab.tasks import SystemClock
+from trimtab.kube.failures import Forbidden, ServerFailed, Status, Unauthenticated
+from trimtab.tasks import Clock, SystemClock
 
 CRD = manifest(
     "CustomResourceDefinition",
@@ -40,8 +41,8 @@ class Answers:
         return answer
 
 
-def kinds_of(cluster: Any, *steps: Any) -> Kinds:
-    return Kinds(cluster, SystemClock(), DISCOVERY, steps)
+def kinds_of(cluster: Any, *steps: Any, clock: Clock | None = None) -> Kinds:
+    return Kinds(cluster, clock or SystemClock(), DISCOVERY, steps)
 
 
 def step(kind: str, name: str = "x") -> Any:
@@ -88,10 +89,22 @@ async def test_discovery_is_asked_again_when_the_credentials_were_refused_up_to_
 
 @pytest.mark.fact("S14", "S15")
 async def test_other_refusals_are_not_asked_again_and_are_told() -> None:
-    broken = Answers(ServerFailed("discovery", "etcd is down", status=Status(code=500)))
-    kinds = kinds_of(broken)
+    strict = Answers(Forbidden("discovery", "not for you", status=Status(code=403)))
+    kinds = kinds_of(strict)
     await kinds.learn([step("Widget")])
-    assert (broken.asked, kinds.problem("example.com/v1", "Widget")) == (1, "etcd is down")
+    assert (strict.asked, kinds.problem("example.com/v1", "Widget")) == (1, "not for you")
+
+
+@pytest.mark.fact("S15")
+async def test_a_server_that_is_away_is_asked_again_for_a_while_and_then_what_it_lacks_is_told() -> None:
+    down = ServerFailed("discovery", "etcd is down", status=Status(code=500))
+    back, gone = Answers(down, down, WIDGETS), Answers(down)
+    kinds = kinds_of(back, clock=Leaping())
+    await kinds.learn([step("Widget")])
+    assert (back.asked, kinds.resource("example.com/v1", "Widget") is not None) == (3, True)
+    kinds = kinds_of(gone, clock=Leaping())
+    await kinds.learn([step("Widget")])
+    assert kinds.problem("example.com/v1", "Widget") == "etcd is down"
 
 
 @pytest.mark.fact("S16")

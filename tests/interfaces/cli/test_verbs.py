@@ -17,6 +17,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 import trimtab as package
+from tests.interfaces.cli.understanding import understood
 from trimtab.interfaces.cli.verbs import VERBS, trimtab
 
 ROOT = Path(__file__).parents[3]
@@ -68,12 +69,7 @@ def test_every_example_is_one_that_the_command_understands(
     shown = list(examples(words))
     assert any(set(words) <= set(each) for each in shown), "the verb itself is shown"
     for arguments in shown:
-        context = trimtab.make_context("trimtab", [*arguments], obj={})
-        while isinstance(context.command, click.Group):  # raises what the user would be told
-            rest = [*context._protected_args, *context.args]  # noqa: SLF001 - as groups themselves find it
-            name, command, left = context.command.resolve_command(context, rest)
-            assert command is not None
-            context = command.make_context(name, left, parent=context)
+        understood(arguments)  # raises what the user would be told
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("verison", "version"), ("setting", "settings")])

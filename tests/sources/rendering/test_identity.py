@@ -100,7 +100,7 @@ def test_whatever_an_answer_follows_from_is_in_its_key() -> None:
         )
     }
     assert len(keys) == 7
-    assert FORMAT == 1  # another number forgets all that is kept: it belongs to a change of the result
+    assert FORMAT == 2  # another number forgets all that is kept: it belongs to a change of the result
 
 
 def test_only_the_last_answers_to_a_question_are_remembered() -> None:

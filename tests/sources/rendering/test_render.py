@@ -14,7 +14,6 @@ import pytest
 import pytest_asyncio
 
 from tests.sources.conftest import settings_in
-from tests.sources.corpora import shell
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
 from trimtab.programs.launch import descendants
 from trimtab.settings import ProgramsSettings
@@ -347,42 +346,6 @@ async def test_no_single_file_is_fetched_for_a_kustomization_from_another_server
     async with Renderer(settings, PROGRAMS, path=tools) as allowed:
         with pytest.raises(SourceRefused, match="single files are not fetched"):
             await allowed.render(desk.request())
-
-
-async def test_an_allowed_chart_repository_is_asked_once_for_an_exact_version(
-    desk: Desk, tools: str, tmp_path: Path
-) -> None:
-    asked: list[str] = []
-    shelf = tmp_path / "shelf"
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append((await reader.readline()).decode().split()[1])
-        body = (shelf / asked[-1].rpartition("/")[2]).read_bytes()
-        writer.write(b"HTTP/1.0 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1")
-    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/charts"
-    desk.write({"sub/Chart.yaml": CHART.replace("web", "sub"), "sub/templates/a.yaml": CONFIG_MAP})
-    package = f"helm package {desk.folder}/sub -d {shelf} && helm repo index {shelf} --url {address}"
-    await asyncio.to_thread(shell, package, tmp_path, tools)
-    desk.write({"app/templates/b.yaml": CONFIG_MAP.replace("x", "own")})
-    for version, rounds in (("1.0.0", 1), (">=1.0.0", 2)):
-        dependency = f"dependencies: [{{name: sub, version: '{version}', repository: '{address}'}}]\n"
-        desk.write(
-            {"app/Chart.yaml": CHART + dependency, "app/templates/b.yaml": CONFIG_MAP.replace("x", "own")}
-        )
-        with pytest.raises(SourceRefused, match="may not be fetched"):
-            await desk.render()
-        asked.clear()
-        settings = msgspec.structs.replace(settings_in(tmp_path), remotes=(address,))
-        async with Renderer(settings, PROGRAMS, path=tools) as allowed:
-            for _ in range(2):
-                rendered = await allowed.render(desk.request())
-                assert [made.key.name for made in rendered.manifests] == ["x", "own"]
-        assert asked == ["/charts/index.yaml", "/charts/sub-1.0.0.tgz"] * rounds
-    server.close()
 
 
 async def test_a_store_that_cannot_be_written_costs_no_render(desk: Desk, tools: str, tmp_path: Path) -> None:

@@ -50,6 +50,17 @@ def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:
         PrivateFolders(tmp_path / "file" / "below").open()
 
 
+@pytest.mark.parametrize("to", ["../x", "repository/../../x", "/x"])
+def test_nothing_is_written_outside_a_private_folder_whoever_asks(tmp_path: Path, to: str) -> None:
+    for call in (
+        Call(program="helm", arguments=(), taken=(Taken(source="", path="a", to=to),)),
+        Call(program="helm", arguments=(), taken=(), made=((to, b"x"),)),
+    ):
+        with pytest.raises(SourceRefused, match="leads out"):
+            fill(tmp_path / "own", call, {"": MemoryTree({"a": "x"})}, JOB)
+    assert [path.name for path in tmp_path.rglob("x")] == []
+
+
 def test_what_is_filled_is_private_and_then_gone(tmp_path: Path) -> None:
     folders = PrivateFolders(tmp_path / "private")
     folders.open()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from msgspec import structs
 
 from tests.sources.conftest import Opening, wanted
 from tests.sources.githost import GitHost, basic_header, git_host
@@ -423,10 +425,18 @@ async def test_submodules_of_the_same_server_are_fetched_at_the_commit_that_is_n
 ) -> None:
     nested(upstream)
     async with git_host(upstream.path.parent) as host, opened() as repositories:
-        revision = await repositories.fetch(wanted(f"{host.url}/app.git", submodules=True))
+        wish = wanted(f"{host.url}/app.git", submodules=True)
+        revision = await repositories.fetch(wish)
     tree = tree_of(revision)
     assert tree.read("lib/base/x") == b"1"
     assert tree.read("lib/deep/z") == b"deep"
+
+    # Another process recalls them all, though nobody serves them any more; or none, if one is missing.
+    async with opened() as repositories:
+        assert repositories.recall(wish, revision.commit) == structs.replace(revision, ref="")
+        (library,) = revision.submodules
+        shutil.rmtree(library.revision.submodules[0].revision.mirror)
+        assert repositories.recall(wish, revision.commit) is None
 
 
 async def test_submodules_are_left_alone_unless_they_are_wanted(opened: Opening, upstream: Upstream) -> None:

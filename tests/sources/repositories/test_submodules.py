@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.errors import SourceRefused
 from trimtab.sources.repositories.addresses import address_of
-from trimtab.sources.repositories.submodules import MOST, Submodule, submodules_in
+from trimtab.sources.repositories.submodules import MOST, Submodule, plainly_listed, submodules_in
 from trimtab.sources.trees import Entry, EntryKind
 
 OUTER = address_of("https://git.example/team/app.git")
@@ -90,3 +90,24 @@ def test_too_many_are_refused() -> None:
     )
     with pytest.raises(SourceRefused, match="more than"):
         submodules_in(Lib(), lines, OUTER)
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("", b""),
+        (
+            '# ours\n[submodule "x.y"]\n\tpath = lib/x\n\tURL = ../x.git\n\n',
+            b"submodule.x.y.path\nlib/x\0submodule.x.y.url\n../x.git\0",
+        ),
+        ("[submodule x]\n\tpath = lib\n", None),
+        ("\tpath = lib\n", None),
+        ('[submodule "x"]\n\tpath = "lib"\n', None),
+        ('[submodule "x"]\n\tpath = lib # or so\n', None),
+        ('[submodule "x"]\n\tpath = li\\\nb\n', None),
+        ('[submodule "x"] path = lib\n', None),
+        ("[include]\n\tpath = /etc/passwd\n", None),
+    ],
+)
+def test_only_what_is_written_as_git_writes_it_is_read_without_git(text: str, listed: bytes | None) -> None:
+    assert plainly_listed(text.encode()) == listed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -176,14 +176,20 @@ class UnitRemoved(Struct, frozen=True, kw_only=True, tag_field="event", tag="Uni
 
 
 class SourceTrouble(Struct, frozen=True, kw_only=True, tag_field="event", tag="SourceTrouble"):
-    """News of a unit's repository cannot be had; the last good revision stays in force."""
+    """News of a repository or chart cannot be had; what units last had of it stays in force."""
 
     at: datetime
-    unit: str
+    source: str
+    #: how many units that concerns; and its name, if it is one
+    units: int
+    unit: str = ""
     reason: str
 
     def __str__(self) -> str:
-        return self.reason
+        if self.unit:
+            return self.reason
+        of = "" if self.source in self.reason else f" of {self.source}"
+        return f"{self.reason.rstrip('.')}. That concerns {counted(self.units, 'unit')}{of}"
 
 
 class CommitFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="CommitFound"):
@@ -195,7 +201,7 @@ class CommitFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="Com
     units: int
 
     def __str__(self) -> str:
-        return f"{self.repository} is at {self.revision}, which concerns {self.units} units"
+        return f"{self.repository} is at {self.revision}, which concerns {counted(self.units, 'unit')}"
 
 
 class ChartFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="ChartFound"):
@@ -207,7 +213,7 @@ class ChartFound(Struct, frozen=True, kw_only=True, tag_field="event", tag="Char
     units: int
 
     def __str__(self) -> str:
-        return f"chart {self.chart} is at {self.version}, which concerns {self.units} units"
+        return f"chart {self.chart} is at {self.version}, which concerns {counted(self.units, 'unit')}"
 
 
 class WebhookHeard(Struct, frozen=True, kw_only=True, tag_field="event", tag="WebhookHeard"):
@@ -289,6 +295,12 @@ _WORRYING = (
     LoopComplained,
 )
 _encoder = msgspec.json.Encoder()
+
+
+def trouble_of(source: str, units: Collection[str], reason: str, at: datetime) -> SourceTrouble:
+    """That these units lack news of their source: one event, however many they are."""
+    unit = next(iter(units)) if len(units) == 1 else ""
+    return SourceTrouble(at=at, source=source, units=len(units), unit=unit, reason=reason)
 
 
 def complaint_in(context: Mapping[str, Any], at: datetime) -> LoopComplained:

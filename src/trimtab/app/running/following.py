@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble
+from trimtab.app.running.events import AnyEvent, CommitFound, SourceTrouble, trouble_of
 from trimtab.app.running.versions import Versions
 from trimtab.app.sources import AppSource, SourceManifests, Wishes, source_of
 from trimtab.engine.units import Generated, Gone, ManifestGenerator, Stored, SyncUnit, UnitNews
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.sources import ChartOrigin, Charts, FolderOrigin, Renderer, Repositories, RevisionOrigin
 from trimtab.sources.charts.wishes import ChartRevision, WantedChart
 from trimtab.sources.hints.changes import Change
@@ -54,6 +54,14 @@ class _Moved(Struct, frozen=True):
     after: Revision
 
 
+class _Troubled(Struct, frozen=True):
+    """One follower who lacks news."""
+
+    consumer: str
+    url: str
+    standing: Standing
+
+
 class Commits:
     """Follows the repositories of units, and has units looked at when a commit concerns them."""
 
@@ -74,7 +82,9 @@ class Commits:
         self.readers = Readers()
         self._followed: dict[str, Wanted] = {}
         self._stands: dict[str, Standing] = {}
-        self._moved: asyncio.Queue[_Moved] = asyncio.Queue()
+        #: what followers were told: those of one repository are told one after another, and heard together
+        self._heard: asyncio.Queue[_Moved | _Troubled] = asyncio.Queue()
+        self._forgetting: list[Callable[[str], None]] = []
 
     def hear(self, news: UnitNews) -> None:
         """Follow the repositories of units as they come, change and go."""
@@ -91,6 +101,12 @@ class Commits:
         self._unfollow(unit_id)
         self._versions.forget(unit_id)
         self.readers.forget(unit_id)
+        for forget in self._forgetting:
+            forget(unit_id)
+
+    def when_forgotten(self, forget: Callable[[str], None]) -> None:
+        """Have somebody else forget units, too, whenever one is followed no longer."""
+        self._forgetting.append(forget)
 
     def _unfollow(self, unit_id: str) -> None:
         if self._followed.pop(unit_id, None) is not None:
@@ -106,14 +122,17 @@ class Commits:
         return len(self._repositories.hint(change).consumers)
 
     async def run(self) -> None:
-        """Have units looked at as commits come, for ever."""
+        """Have units looked at as commits come, and tell what keeps them from coming, for ever."""
         while True:
-            moved = [await self._moved.get()]
-            while not self._moved.empty():
-                moved.append(self._moved.get_nowait())
+            heard = [await self._heard.get()]
+            while not self._heard.empty():
+                heard.append(self._heard.get_nowait())
+            for trouble in _troubles(heard, self._clock.now()):
+                self._tell(trouble)
             ways: dict[tuple[Revision | None, Revision], list[str]] = {}
-            for each in moved:
-                ways.setdefault((each.before, each.after), []).append(each.consumer)
+            for each in heard:
+                if isinstance(each, _Moved):
+                    ways.setdefault((each.before, each.after), []).append(each.consumer)
             for (before, after), consumers in ways.items():
                 await self._look_at(before, after, consumers)
 
@@ -164,10 +183,21 @@ class Commits:
         known = self._stands.get(consumer, Standing())
         self._stands[consumer] = standing
         if standing.error is not None and str(standing.error) != str(known.error):
-            told = SourceTrouble(at=self._clock.now(), unit=consumer, reason=standing.message)
-            self._tell(told)
+            self._heard.put_nowait(_Troubled(consumer, self._followed[consumer].url, standing))
         if standing.revision is not None and standing.revision != known.revision:
-            self._moved.put_nowait(_Moved(consumer, known.revision, standing.revision))
+            self._heard.put_nowait(_Moved(consumer, known.revision, standing.revision))
+
+
+def _troubles(heard: Iterable[_Moved | _Troubled], at: datetime) -> Iterator[SourceTrouble]:
+    """What is wrong, once for all units of a repository that it is wrong with."""
+    alike: dict[tuple[str, str], list[_Troubled]] = {}
+    for each in heard:
+        if isinstance(each, _Troubled):
+            alike.setdefault((each.url, str(each.standing.error)), []).append(each)
+    for (url, error), troubled in alike.items():
+        messages = {each.standing.message for each in troubled}
+        reason = messages.pop() if len(messages) == 1 else f"{error} What each has stays in force."
+        yield trouble_of(url, [each.consumer for each in troubled], reason, at)
 
 
 async def keep_credentials(
@@ -197,7 +227,7 @@ class FollowedManifests(SourceManifests):
         repositories: Repositories,
         charts: Charts,
         wishes: Wishes,
-        readers: Readers,
+        commits: Commits,
         capabilities: Callable[[str], Awaitable[Capabilities]],
     ) -> None:
 
@@ -209,7 +239,8 @@ class FollowedManifests(SourceManifests):
 
         super().__init__(renderer, at_hand, charts_at_hand, wishes, Capabilities())
         self._repositories = repositories
-        self._readers = readers
+        self._shelf = charts
+        self._readers = commits.readers
         self._asked_of = capabilities
         #: units that were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
@@ -217,6 +248,12 @@ class FollowedManifests(SourceManifests):
         self._stale: dict[str, str] = {}
         #: the chart that each unit was last given, and for which wish
         self._given: dict[str, tuple[WantedChart, ChartRevision]] = {}
+        commits.when_forgotten(self._forget)
+
+    def _forget(self, unit_id: str) -> None:
+        self._doubtful.discard(unit_id)
+        self._stale.pop(unit_id, None)
+        self._given.pop(unit_id, None)
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of a unit's source; with a warning if they are of the last good revision."""
@@ -256,13 +293,18 @@ class FollowedManifests(SourceManifests):
         try:
             found = await super()._chart(unit_id, wanted)
         except TrimtabError as error:
-            if last is None or not is_known:
+            kept = last if is_known else self._recalled(wanted, error)
+            if kept is None:
                 raise
-            self._stale[unit_id] = f"{error} Version {last.version} stays in force."
-            return last
+            self._stale[unit_id] = f"{error} Version {kept.version} stays in force."
+            return kept
         if not is_known or found != last:
             self._given[unit_id] = place, found
         return found
+
+    def _recalled(self, wanted: WantedChart, error: TrimtabError) -> ChartRevision | None:
+        """What an earlier process was given, if the repository is silent: one that refuses has spoken."""
+        return self._shelf.recall(wanted) if isinstance(error, Unavailable) else None
 
     async def _capabilities_for(self, unit: SyncUnit) -> Capabilities:
         return await self._asked_of(unit.destination.cluster)

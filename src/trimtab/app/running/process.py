@@ -166,9 +166,13 @@ async def _loops(
     clusters = Clusters(process.connections, namespaces=settings.runner.namespaces, clock=clock)
     async with (
         Repositories(settings.repositories, path=process.path, told=process.figures.git) as repositories,
-        Charts(settings.repositories) as charts,
+        Charts(settings.repositories, key=installation.rendering_key) as charts,
         Renderer(
-            settings.rendering, settings.programs, path=process.path, bases=repositories.fetch
+            settings.rendering,
+            settings.programs,
+            path=process.path,
+            bases=repositories.fetch,
+            charts=charts.bring,
         ) as renderer,
     ):
         renderer.use_key(installation.rendering_key)
@@ -177,9 +181,7 @@ async def _loops(
             charts.fetch, wishes, settings.repositories, clock=clock, look=view.look, tell=tell
         )
         commits = Commits(repositories, renderer, wishes, versions, clock=clock, look=view.look, tell=tell)
-        followed = FollowedManifests(
-            renderer, repositories, charts, wishes, commits.readers, clusters.capabilities
-        )
+        followed = FollowedManifests(renderer, repositories, charts, wishes, commits, clusters.capabilities)
         manifests = TimedManifests(followed, process.figures.rendered, clock)
         declarations = _declarations(process)
         view.commits = commits

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from trimtab.app.running.events import AnyEvent, ChartFound, SourceTrouble
+from trimtab.app.running.events import AnyEvent, ChartFound, trouble_of
 from trimtab.app.sources import AppSource, Wishes
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.settings import RepositoriesSettings
@@ -140,8 +140,8 @@ class Versions:
         if followed.problem == problem:
             return
         followed.problem = problem
-        for unit_id in sorted(followed.units):
-            self._tell(SourceTrouble(at=self._clock.now(), unit=unit_id, reason=problem))
+        source = f"chart {followed.source.spec.chart} of {followed.source.repo_url}"
+        self._tell(trouble_of(source, followed.units, problem, self._clock.now()))
 
 
 def _told_already(_host: str, _chart: _Chart, _error: Exception) -> None:

@@ -51,7 +51,7 @@ async def explain(
     """Why an app, or an object as KIND/NAME in a namespace, is as it is."""
     try:
         async with opening as apps:
-            return answer_from(await _gathered(apps, text, namespace, clock))
+            return answer_from(await _gathered(apps.only_looking(), text, namespace, clock))
     except TrimtabError as error:
         if not keeps_from_looking(error):
             raise

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,7 +25,7 @@ from trimtab.engine.live import Live
 from trimtab.engine.operations import HookRun, OperationState, held_runs
 from trimtab.engine.stores.changing import without_left
 from trimtab.engine.sync.messages import told
-from trimtab.engine.sync.releasing import let_go, release
+from trimtab.engine.sync.releasing import Place, let_go, release
 from trimtab.engine.units import LeftBehind, SyncUnit, SyncUnitStore, UnitMissing
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.tasks import Backoff, Clock
@@ -90,22 +91,25 @@ class Leaving:
         if self._group is None or (working is None and not _held(unit)):
             then()
             return
+
+        async def let_go() -> None:
+            if _held(unit):
+                await self._persistently(unit, is_moved=is_moved)
+
         self._at[unit.destination.cluster] += 1
-        self._group.create_task(self._leave(unit, working, then, is_moved=is_moved))
+        self._group.create_task(self._leave(unit, working, let_go, then))
 
     async def _leave(
         self,
         unit: SyncUnit,
         working: asyncio.Task[None] | None,
+        let_go: Callable[[], Awaitable[None]],
         then: Callable[[], None],
-        *,
-        is_moved: bool,
     ) -> None:
         if working is not None:
             await asyncio.wait({working})  # its last write may be under way, and make a hook
         try:
-            if _held(unit):
-                await self._persistently(unit, is_moved=is_moved)
+            await let_go()
         except TrimtabError as error:
             problems = tuple(f"{run.key}: {told(error)}" for run in _held(unit))
             self._tell(unit.id, unit.destination.cluster, (), problems)
@@ -125,29 +129,19 @@ class Leaving:
         place = (unit.id, behind.cluster, behind.state.started_at)
         if self._group is None or place in self._behind:
             return
-        self._behind.add(place)
-        self._at[behind.cluster] += 1
+        there = _as_it_was(unit, behind)
 
-        async def leave() -> None:
-            try:
-                if working is not None:
-                    await asyncio.wait({working})
-                await self._persistently(_as_it_was(unit, behind), is_moved=True)
+        async def let_go() -> None:
+            with suppress(UnitMissing):  # nobody remembers it any more
+                await self._persistently(there, is_moved=True)
                 self._behind.discard(place)
                 after = await self._store.amend(unit.id, without_left(behind))
                 for more in after.left:  # what was begun there may have been recorded later than the move
                     self.leave_behind(after, more, None, then)
-            except UnitMissing:
-                pass  # nobody remembers it any more
-            except TrimtabError as error:
-                problems = (f"{run.key}: {told(error)}" for run in held_runs(behind.state))
-                self._tell(unit.id, behind.cluster, (), problems)
-            except Exception:  # noqa: BLE001 - one unit's trouble must not end the others'
-                _log.exception("the hooks of %s could not be let go of", unit.id)
-            self._at[behind.cluster] -= 1
-            then()
 
-        self._group.create_task(leave())
+        self._behind.add(place)
+        self._at[behind.cluster] += 1
+        self._group.create_task(self._leave(there, working, let_go, then))
 
     async def _persistently(self, unit: SyncUnit, *, is_moved: bool) -> None:
         """Let go, and try again for as long as that may help."""
@@ -170,12 +164,12 @@ class Leaving:
         desk = room.open_desk()
         if desk is None:
             raise room.refusal()
-        after = await let_go(desk.cluster, desk.discovery(), state, self._manager)
+        after, carried = await let_go(desk.cluster, desk.discovery(), state, self._manager)
         runs = [run for run in after.hooks if (run.key, run.sync_phase) in held]
         self._tell(
             unit.id,
             unit.destination.cluster,
-            (str(run.key) for run in runs if not run.problem and _is_made(state, run)),
+            (str(run.key) for run in runs if not run.problem and _was_held(state, run, carried)),
             (f"{run.key}: {run.problem}" for run in runs if run.problem),
         )
 
@@ -266,8 +260,10 @@ class Leaving:
             self._events.publish(told)
 
 
-def _is_made(state: OperationState, run: HookRun) -> bool:
-    return any((each.key, each.sync_phase) == (run.key, run.sync_phase) for each in state.results)
+def _was_held(state: OperationState, run: HookRun, carried: Collection[Place]) -> bool:
+    """Whether a hook was really made: whoever is killed has not recorded the answer to his last write."""
+    place = (run.key, run.sync_phase)
+    return place in carried or any((each.key, each.sync_phase) == place for each in state.results)
 
 
 def _left(desk: Desk, known: Callable[[str], bool]) -> Iterator[tuple[str, tuple[Live, ...]]]:

@@ -111,7 +111,13 @@ class Syncer:
         self._settings = settings
         self._timeout = timeout
         self._clock = clock
-        self.before_sync: list[BeforeSync] = []
+        self._before: dict[object, BeforeSync] = {}
+
+    def ask_before(self, ask: BeforeSync) -> Callable[[], None]:
+        """Ask somebody about every plan from now on; the answer ends it."""
+        ticket = object()
+        self._before[ticket] = ask
+        return lambda: self._before.pop(ticket, None) and None
 
     def begin(self, operation: Operation) -> OperationState:
         """The state of an operation that is about to begin."""
@@ -158,7 +164,7 @@ class Syncer:
     async def _asked(self, unit: SyncUnit, plan: SyncPlan) -> SyncPlan:
         """The plan as those who are asked before syncs leave it."""
         steps = plan.steps
-        for ask in self.before_sync:
+        for ask in tuple(self._before.values()):
             try:
                 answer = ask(unit, steps)
                 steps = tuple(await answer if inspect.isawaitable(answer) else answer)
@@ -205,7 +211,8 @@ class Syncer:
         if not state.hooks:
             return state
         desk, planned = way.journey.desk, {(step.key, step.phase) for step in steps}
-        return await let_go(desk.cluster, desk.discovery(), state, self._settings.manager, planned)
+        after, _ = await let_go(desk.cluster, desk.discovery(), state, self._settings.manager, planned)
+        return after
 
     async def _operate(self, way: _Way, state: OperationState, plan: SyncPlan) -> OperationState:
         journey, desk = way.journey, way.journey.desk

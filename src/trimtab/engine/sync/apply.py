@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, assert_never
 
 from msgspec import Struct
@@ -21,19 +22,19 @@ from trimtab.engine.sync.acts import Act, Clear, Discard, Look, Outcome, Rehears
 from trimtab.engine.sync.judging import SINCE_PLANNED
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.messages import told
+from trimtab.engine.sync.patience import Patience
 from trimtab.engine.sync.releasing import release
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
 from trimtab.errors import Conflict, Missing, TrimtabError, Unavailable, UserError
 from trimtab.kube.cluster import Cluster, Deletion, FieldValidation, Write, Written
 from trimtab.kube.discovery import Resource
-from trimtab.kube.failures import ChangedMeanwhile, InvalidObject, NotFound
+from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, InvalidObject, NotFound
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
-from trimtab.tasks import Backoff, Clock, RetryPolicy, retrying
+from trimtab.tasks import Clock
 
 _TRIES = 5
-_TIDY_AGAIN = Backoff(first=timedelta(milliseconds=200), cap=timedelta(seconds=5))
 #: what the server says when a webhook has effects that a dry-run cannot leave out
 _UNTRIABLE = "does not support dry run"
 #: kinds that are never deleted to be made anew: too much hangs on them
@@ -54,8 +55,8 @@ class WriteSettings(Struct, frozen=True, kw_only=True):
     served_within: timedelta = timedelta(seconds=10)
     #: how long whoever ends an operation waits for the answers to its writes, lest they land afterwards
     answered_within: timedelta = timedelta(seconds=5)
-    #: how long it is tried to release a hook from a server that cannot answer
-    tidied_within: timedelta = timedelta(seconds=30)
+    #: how long a server is asked again that cannot answer, if asking twice does no more than asking once
+    patience: timedelta = timedelta(seconds=30)
 
 
 def _unknown(_: ResourceKey) -> Live | None:
@@ -80,6 +81,7 @@ class Performer:
     ) -> None:
         self._cluster, self._kinds, self._clock, self._judge = cluster, kinds, clock, judge
         self._settings, self._tracking, self._known = settings, tracking, known
+        self._patience = Patience(clock, settings.patience)
         #: every write names the identity it expects
         self._exact = exact
         #: somebody waits for what was written, so its health is read from the server's answer
@@ -164,9 +166,12 @@ class Performer:
                 resource, key.name, body, namespace=key.namespace, force=True, write=write
             )
 
+        def patiently() -> Awaitable[Written]:
+            return self._patience.ask(once)
+
         if not self._kinds.is_new(step.api_version, step.key.kind):
-            return await once()
-        return await self._until_served(once)
+            return await patiently()
+        return await self._until_served(patiently)
 
     async def _until_served(self, once: Callable[[], Awaitable[Written]]) -> Written:
         """A kind that was just defined is served a moment later than the server says so."""
@@ -192,14 +197,17 @@ class Performer:
         )
 
     async def _replace(self, step: Apply, write: Write) -> tuple[Written, str]:
-        """Write the whole object in place of the one that is there."""
+        """Write the whole object in place of the one that is there; without an answer, look again."""
+        if self._is_forced(step, write) and await self._get(step) is not None:
+            return await self._recreate(step, write)
+        return await self._patience.ask(partial(self._put, step, write))
+
+    async def _put(self, step: Apply, write: Write) -> tuple[Written, str]:
         for _ in range(_TRIES):
-            found = await self._get(step)
+            found = await self._get_once(step)
             self._check_identity(step, found)
             if found is None:
                 return await self._create(step, step.body.manifest, write), "created"
-            if self._is_forced(step, write):
-                return await self._recreate(step, write)
             body = _with_version(step.body.manifest, found.metadata.resource_version)
             try:
                 return await self._update(step, body, write), "replaced"
@@ -232,8 +240,12 @@ class Performer:
             return await self._apply(step, step.body.manifest, write), "deleted and created"
         except TrimtabError:
             if old is not None:
-                await self._create(step, _as_new(old.manifest()), write)
+                await self._put_back(step, old, write)
             raise
+
+    async def _put_back(self, step: Step, old: KubeObject, write: Write) -> None:
+        with suppress(AlreadyExists):  # by a try that got no answer
+            await self._patience.ask(partial(self._create, step, _as_new(old.manifest()), write))
 
     async def _until_gone(self, step: Step, uid: str) -> None:
         pause, left = 0.1, self._settings.gone_within.total_seconds()
@@ -256,7 +268,7 @@ class Performer:
         for _ in range(_TRIES):
             how = Deletion(propagation=step.propagation, uid=step.expected.uid, resource_version=version)
             try:
-                return await self._pruned(step, how)
+                return await self._patience.ask(partial(self._pruned, step, how))
             except ChangedMeanwhile:
                 if version is None:
                     raise
@@ -290,28 +302,17 @@ class Performer:
 
     async def _delete(self, step: Step, how: Deletion) -> None:
         """Delete an object; one that is gone is fine."""
+        resource, key = self._resource(step), step.key
         with suppress(NotFound):
-            await self._cluster.delete(
-                self._resource(step), step.key.name, namespace=step.key.namespace, how=how
+            await self._patience.ask(
+                partial(self._cluster.delete, resource, key.name, namespace=key.namespace, how=how)
             )
 
     async def _tidy(self, step: RunHook, uid: str, *, delete: bool, before: str = "") -> None:
-        """Take a hook away, again and again while the server cannot: nobody else releases what we hold.
-
-        It does the same twice, and an operation that went well must not fail for it, nor run its hooks again.
-        """
-
-        async def once() -> None:
-            meant = uid or await self._made_unheard(step, before)
-            if meant:
-                await self._take_away(step, meant, delete=delete)
-
-        await retrying(
-            once,
-            subject=str(step.key),
-            policy=RetryPolicy(deadline=self._settings.tidied_within, backoff=_TIDY_AGAIN),
-            clock=self._clock,
-        )
+        """Take a hook away: nobody else releases what we hold."""
+        meant = uid or await self._made_unheard(step, before)
+        if meant:
+            await self._take_away(step, meant, delete=delete)
 
     async def _made_unheard(self, step: RunHook, before: str) -> str:
         """The identity of a hook whose making was not answered, if it was made."""
@@ -324,7 +325,9 @@ class Performer:
     async def _take_away(self, step: RunHook, uid: str, *, delete: bool) -> None:
         """Take our finalizer off a hook, and delete it if it is to go; one that is gone is fine."""
         resource, manager = self._resource(step), self._settings.manager
-        await release(self._cluster, resource, step.key, lambda found: found == uid, manager)
+        await self._patience.ask(
+            partial(release, self._cluster, resource, step.key, lambda found: found == uid, manager)
+        )
         if not delete:
             return
         try:
@@ -336,11 +339,14 @@ class Performer:
     # -- reading -----------------------------------------------------------------------------------------
 
     async def _look(self, act: Look, step: Step) -> Outcome:
-        found = await self._get(step)
+        found = await self._get_once(step)
         seen = self._live(found, step) if found else None
         return Outcome(act=act, at=self._clock.now(), seen=seen)
 
     async def _get(self, step: Step) -> KubeObject | None:
+        return await self._patience.ask(partial(self._get_once, step))
+
+    async def _get_once(self, step: Step) -> KubeObject | None:
         try:
             return await self._cluster.get(self._resource(step), step.key.name, namespace=step.key.namespace)
         except NotFound:

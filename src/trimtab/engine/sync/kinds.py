@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trimtab.engine.sync.messages import clean
+from trimtab.engine.sync.patience import Patience
 from trimtab.engine.sync.steps import Apply, RunHook, Step
 from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import Cluster
@@ -27,6 +28,7 @@ class Kinds:
 
     def __init__(self, cluster: Cluster, clock: Clock, discovery: Discovery, steps: Iterable[Step]) -> None:
         self._cluster, self._clock, self._discovery = cluster, clock, discovery
+        self._patience = Patience(clock)
         self._defined = {
             (each.api_version, each.kind): each
             for step in steps
@@ -68,7 +70,7 @@ class Kinds:
         """Discovery; credentials that were just renewed are sometimes refused for a moment."""
         for _ in range(_TRIES - 1):
             try:
-                return await self._cluster.discover()
+                return await self._patience.ask(self._cluster.discover)
             except Unauthenticated:
                 await self._clock.sleep(_PAUSE)
         return await self._cluster.discover()

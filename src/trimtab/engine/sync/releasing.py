@@ -26,14 +26,17 @@ Place = tuple[ResourceKey, SyncPhase]
 
 async def release(
     cluster: Cluster, resource: Resource, key: ResourceKey, is_meant: Callable[[str], bool], manager: str
-) -> None:
-    """Take our finalizer off an object, if it has the identity that is meant; one that is gone is fine."""
+) -> bool:
+    """Take our finalizer off an object, if it has the identity that is meant; one that is gone is fine.
+
+    The answer says whether it carried the finalizer.
+    """
     for _ in range(_TRIES):
         found = await _get(cluster, resource, key)
         kept = tuple(found.metadata.finalizers or ()) if found else ()
         rest = [each for each in kept if each not in HOOK_FINALIZERS]
         if found is None or not is_meant(found.metadata.uid) or len(rest) == len(kept):
-            return
+            return False
         version = found.metadata.resource_version
         body = {"metadata": {"finalizers": rest or None, "resourceVersion": version}}
         write = Write(manager=manager)
@@ -45,7 +48,7 @@ async def release(
             continue
         except Missing:
             pass
-        return
+        return True
     raise Conflict(str(key), "its finalizer could not be removed: it changes all the time")
 
 
@@ -55,8 +58,8 @@ async def let_go(
     state: OperationState,
     manager: str,
     planned: Collection[Place] = (),
-) -> OperationState:
-    """The state once every hook that no plan names any more has been let go of.
+) -> tuple[OperationState, frozenset[Place]]:
+    """The state once every hook that no plan names any more has been let go of, and which were held.
 
     `Unavailable` means that it has to be tried again; any other refusal is noted on the hook's run.
     """
@@ -66,15 +69,16 @@ async def let_go(
         for place, run in held.items()
         if place not in planned
     }
-    return replace(state, hooks=tuple(after.get((run.key, run.sync_phase), run) for run in state.hooks))
+    hooks = tuple(after.get((run.key, run.sync_phase), (run, False))[0] for run in state.hooks)
+    return replace(state, hooks=hooks), frozenset(place for place, (_, carried) in after.items() if carried)
 
 
 async def _let_go(
     cluster: Cluster, discovery: Discovery, state: OperationState, run: HookRun, manager: str
-) -> HookRun:
+) -> tuple[HookRun, bool]:
     resource = discovery.preferred(run.key.group, run.key.kind)
     if resource is None:
-        return replace(run, released=True)  # a kind that is no longer served has no objects
+        return replace(run, released=True), False  # a kind that is no longer served has no objects
     made = next(
         (each.uid for each in state.results if (each.key, each.sync_phase) == (run.key, run.sync_phase)), ""
     )
@@ -84,12 +88,12 @@ async def _let_go(
         return uid == made if made else uid != run.replaces
 
     try:
-        await release(cluster, resource, run.key, is_meant, manager)
+        carried = await release(cluster, resource, run.key, is_meant, manager)
     except Unavailable:
         raise
     except TrimtabError as error:
-        return replace(run, released=True, problem=told(error))
-    return replace(run, released=True)
+        return replace(run, released=True, problem=told(error)), False
+    return replace(run, released=True), carried
 
 
 async def _get(cluster: Cluster, resource: Resource, key: ResourceKey) -> KubeObject | None:

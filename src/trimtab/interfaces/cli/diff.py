@@ -8,12 +8,13 @@ import click
 
 from trimtab.interfaces.cli.declaring import Asked, source_meant, source_options, unit_asked
 from trimtab.interfaces.cli.files import STDIN
-from trimtab.interfaces.cli.output import output_forms, paper_at, show
+from trimtab.interfaces.cli.output import output_forms, paper_at, show, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
     from trimtab.app.differing import Differing
+    from trimtab.app.lastknown import Away
 
 DIFFERS = 1
 
@@ -72,12 +73,15 @@ def diff(
     if (*desired, *live).count(STDIN) > 1:
         raise click.UsageError("Only one file can be stdin.")
     if desired:
-        found = _of_files(desired, live, field_manager, asked.namespace)
+        found, away = _of_files(desired, live, field_manager, asked.namespace), None
     else:
         from trimtab.tasks.loops import run_main
 
-        found = run_main(_of_app(invocation, reach, asked))
+        found, away = run_main(_of_app(invocation, reach, asked))
     _print(invocation, found, output)
+    if away is not None:  # what was shown is all that is known, and no answer to what was asked
+        tell_warnings((away.told,))
+        raise away.error
     if found.problems:
         raise NotCompared.of(found.problems)
     context.exit(DIFFERS if found.objects else 0)
@@ -92,7 +96,7 @@ def _print(invocation: Invocation, found: Differing, output: str) -> None:
         click.echo(unified(found.objects, paper_at(invocation)))
 
 
-async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> Differing:
+async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> tuple[Differing, Away | None]:
     from msgspec.structs import replace
 
     named = source_meant(asked)
@@ -100,8 +104,8 @@ async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> Differi
         unit = await unit_asked(apps, asked)
         # Whoever names a source wants to know about that one, whatever the app is held at.
         looked_at = unit if named is None else replace(unit, pinned=None)
-        async with apps.work_on(looked_at, renders=True) as work:
-            return await work.differing()
+        async with apps.work_on(looked_at, renders=True, only_looks=named is None) as work:
+            return await work.differing(), work.away
 
 
 def _of_files(

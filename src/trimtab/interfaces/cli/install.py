@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.interfaces.cli.output import encoded
+from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import table
+from trimtab.resources.counting import counted
+from trimtab.resources.tables import one_line, table
 
 if TYPE_CHECKING:
     from trimtab.app.install.installing import Item
     from trimtab.app.install.manifests import Install
-    from trimtab.kube import Access, Cluster
+    from trimtab.kube import Access
     from trimtab.settings import Settings
 
 #: the Git hosts whose webhooks are understood; spelt out, because importing them would slow `--help`
@@ -95,6 +97,8 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
 @click.option("--with-records", is_flag=True, help="With --remove: forget all apps, too; their objects stay.")
 @click.option("--dry-run", is_flag=True, help="With --apply or --remove: only show what would be done.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before applying or removing.")
+@click.option("--no-wait", is_flag=True, help="With --remove: do not wait until the runner has ended.")
+@timeout_option("With --remove: how long to wait until all has ended.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @cluster_options
 @click.pass_obj
@@ -137,19 +141,33 @@ class _Word(NamedTuple):
     asks: bool
     dry_run: bool
     records: bool
+    #: how long the end of what is removed is waited for; None: not at all
+    patience: float | None
 
 
-_WORDS = ("yes", "dry_run", "with_records")
+_WORDS = ("yes", "dry_run", "with_records", "no_wait", "timeout")
 
 
-def _word(*, applies: bool, removes: bool, yes: bool, dry_run: bool, with_records: bool) -> _Word:
+def _word(
+    *,
+    applies: bool,
+    removes: bool,
+    yes: bool,
+    dry_run: bool,
+    with_records: bool,
+    no_wait: bool,
+    timeout: float,
+) -> _Word:
     if applies and removes:
         raise click.UsageError("--apply and --remove are opposites: choose one.")
     if with_records and not removes:
         raise click.UsageError("--with-records is about removing: add --remove.")
+    if no_wait and not removes:
+        raise click.UsageError("--no-wait is about removing: add --remove. Applying does not wait.")
     if dry_run and not (applies or removes):
         raise click.UsageError("--dry-run is about --apply or --remove: add one. Printing changes nothing.")
-    return _Word(asks=not yes and sys.stdin.isatty(), dry_run=dry_run, records=with_records)
+    asks, patience = not yes and sys.stdin.isatty(), None if no_wait else timeout
+    return _Word(asks=asks, dry_run=dry_run, records=with_records, patience=patience)
 
 
 def _wanted(
@@ -174,36 +192,39 @@ def _printed(wanted: Install, output: str) -> str:
 
 
 async def _applied(access: Access, settings: Settings, wanted: Install, word: _Word) -> None:
-    from trimtab.app.install.installing import plan_install
+    from trimtab.app.install.installing import carry_out, plan_install
     from trimtab.kube import connect
 
     async with connect(access, settings.cluster) as cluster:
-        if not await _done(cluster, await plan_install(cluster, wanted), word):
+        items = await plan_install(cluster, wanted)
+        if not _agreed(items, word):
             return
+        await carry_out(cluster, items, _tell)
     click.echo(f"Installed. See it start with: kubectl -n {wanted.namespace} get pods")
 
 
 async def _removed(access: Access, settings: Settings, namespace: str, word: _Word) -> None:
-    from trimtab.app.install.removing import plan_removal
+    from trimtab.app.install.installing import carry_out
+    from trimtab.app.install.removing import plan_removal, take_out
     from trimtab.kube import connect
 
     async with connect(access, settings.cluster) as cluster:
         removal = await plan_removal(cluster, namespace, records=word.records)
-        apps = "1 app" if removal.apps == 1 else f"{removal.apps} apps"
+        apps = counted(removal.apps, "app")
         fate = "is forgotten, and their objects stay" if word.records else "stays, and so do their objects"
         click.echo(f"what is recorded of {apps} {fate}", err=True)
-        if not await _done(cluster, removal.items, word):
+        if not _agreed(removal.items, word):
             return
+        if word.patience is None:
+            await carry_out(cluster, removal.items, _tell)
+        else:
+            await take_out(cluster, removal, tell=_tell, waits=_tell_waiting, seconds=word.patience)
     click.echo(f"Removed from {namespace}.")
 
 
-async def _done(cluster: Cluster, items: tuple[Item, ...], word: _Word) -> bool:
-    """Show what would be done, ask, and do it; whether it was done."""
-    from trimtab.app.install.installing import Act, carry_out
-
-    def tell(item: Item) -> None:
-        if item.act is not Act.KEEP:
-            click.echo(f"{item.key}: {item.act.value}d", err=True)
+def _agreed(items: tuple[Item, ...], word: _Word) -> bool:
+    """Show what would be done, and ask; whether it is to be done."""
+    from trimtab.app.install.installing import Act
 
     rows = [(item.act.value, str(item.key)) for item in items]
     click.echo(table([("ACTION", "OBJECT"), *rows]))
@@ -211,5 +232,15 @@ async def _done(cluster: Cluster, items: tuple[Item, ...], word: _Word) -> bool:
         return False
     if word.asks and any(item.act is not Act.KEEP for item in items):
         click.confirm("Do this?", abort=True)
-    await carry_out(cluster, items, tell)
     return True
+
+
+def _tell(item: Item) -> None:
+    from trimtab.app.install.installing import Act
+
+    if item.act is not Act.KEEP:
+        click.echo(f"{item.key}: {item.act.value}d", err=True)
+
+
+def _tell_waiting(words: str) -> None:
+    click.echo(one_line(words), err=True)

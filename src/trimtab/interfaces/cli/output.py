@@ -17,6 +17,7 @@ import click
 from trimtab.resources.tables import Column, Paper, fitted, harmless, one_line
 
 if TYPE_CHECKING:
+    from trimtab.app.lastknown import Away
     from trimtab.interfaces.cli.verbs import Invocation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -110,6 +111,11 @@ def tell_warnings(warnings: Sequence[str]) -> None:
     """Say on stderr what is in nobody's way, but should be known."""
     for each in warnings:
         click.echo(f"{click.style('warning:', fg='yellow')} {one_line(each)}", err=True)
+
+
+def tell_away(away: Away | None) -> None:
+    """Say on stderr that a source is away, and what is shown instead, if that is so."""
+    tell_warnings((str(away),) if away is not None else ())
 
 
 def painted(word: str) -> str:

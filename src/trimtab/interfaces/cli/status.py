@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trimtab.interfaces.cli.completing import app_names
-from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show
+from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import Column, Paper, one_line
@@ -88,9 +88,11 @@ async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
     async with (
         apps_at(invocation, reach, renders=True) as apps,
-        apps.work_on(await apps.named(name), renders=True) as work,
+        apps.work_on(await apps.named(name), renders=True, only_looks=True) as work,
     ):
-        return await work.look()
+        unit = await work.look()
+        tell_away(work.away)
+        return unit
 
 
 def apps_listing(units: tuple[SyncUnit, ...], output: str) -> Listing:

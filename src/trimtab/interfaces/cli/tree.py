@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
-from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show
+from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import Column, Paper
@@ -52,9 +52,11 @@ def tree(invocation: Invocation, /, reach: Reach, app: str, output: str) -> None
 async def _grown(invocation: Invocation, reach: Reach, name: str) -> tuple[SyncUnit, tuple[Node, ...]]:
     async with (
         apps_at(invocation, reach, renders=True) as apps,
-        apps.work_on(await apps.named(name), renders=True) as work,
+        apps.work_on(await apps.named(name), renders=True, only_looks=True) as work,
     ):
-        return await work.tree()
+        grown = await work.tree()
+        tell_away(work.away)
+        return grown
 
 
 def tree_listing(unit: SyncUnit, nodes: tuple[Node, ...], paper: Paper) -> Listing:

@@ -6,6 +6,7 @@ its command line, through the same entry as in a shell. What should be so is che
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -14,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -35,6 +36,11 @@ AUTHOR: Final = {
 }
 #: where clones find what a person's own configuration of Git must not change
 UNCONFIGURED: Final = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+#: how the names of folders begin in which demos play, and what says in them that they go with their process
+PREFIX: Final = "trimtab-demo-"
+CLAIM: Final = "claim"
 
 
 class DemoBroke(Unavailable):
@@ -178,10 +184,13 @@ class Stage:
 def staged(environment: Mapping[str, str], *, keep: bool) -> Iterator[Stage]:
     """A stage with a cluster and a repository; both go with the block, unless they are to be kept.
 
-    Of a demo that is killed only the folder is left: its cluster hears of the end, and ends as well.
+    Of a demo that is killed only the folder is left, and the next one takes that away: its cluster hears of
+    the end, and ends as well.
     """
+    sweep(Path(tempfile.gettempdir()))
     leash, held = os.pipe()
-    folder = Path(tempfile.mkdtemp(prefix="trimtab-demo-"))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    claim = None if keep else claimed(folder)
     stage = Stage(folder, environment)
     state = folder / "state" / "trimtab" / "cluster"
     try:
@@ -190,6 +199,8 @@ def staged(environment: Mapping[str, str], *, keep: bool) -> Iterator[Stage]:
             state, config, environment=environment, leash=None if keep else leash, brisk=True
         )
         stage.say(f"A Kubernetes API is up at {started.url}: in memory, with controllers that simulate pods.")
+        if keep:
+            stage.say(f"It stays. The end of it: XDG_STATE_HOME={folder / 'state'} trimtab cluster down")
         _copy(resources.files(__package__) / "shop", stage.repository)
         stage.git("init", "--quiet", "--initial-branch=main")
         yield stage
@@ -198,8 +209,30 @@ def staged(environment: Mapping[str, str], *, keep: bool) -> Iterator[Stage]:
             if background.running(state) is not None:
                 background.stop(state)
             shutil.rmtree(folder, ignore_errors=True)
-        for each in (leash, held):
-            os.close(each)
+        for each in (leash, held, claim):
+            if each is not None:
+                os.close(each)
+
+
+def claimed(folder: Path) -> int:
+    """Mark a folder as going with this process: by a lock, which the kernel lets go of whatever happens."""
+    fresh = folder / "claim.new"
+    lock = os.open(fresh, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    fresh.rename(folder / CLAIM)  # nobody ever sees one that is not held, unless its process is dead
+    return lock
+
+
+def sweep(place: Path) -> None:
+    """Take away the folders of demos that were killed; kept ones are nobody's to take."""
+    for claim in place.glob(f"{PREFIX}*/{CLAIM}"):
+        with suppress(OSError):  # somebody else's, or somebody else was faster
+            lock = os.open(claim, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(claim.parent, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def _copy(source: Traversable, target: Path) -> None:

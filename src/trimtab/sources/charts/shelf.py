@@ -1,4 +1,4 @@
-"""Archives of charts on disk: by the repository that they came from, and there by their digest.
+"""Archives of charts on disk: by the repository that they came from, and there by their digest; and notes.
 
 Shelves are never shared between repositories: an index may name any digest, and only who may read the
 repository that an archive came from may read the archive. Whoever reads one proves it by its digest.
@@ -19,6 +19,7 @@ from trimtab.errors import Unavailable
 #: the folder beside the mirrors
 FOLDER: Final = "charts"
 _ENDING: Final = ".tgz"
+_NOTE: Final = ".note"
 
 
 class Shelf:
@@ -31,16 +32,36 @@ class Shelf:
 
     def find(self, repository: str, digest: str, *, now: datetime) -> Path | None:
         """The archive, if it is here; it is then known to be wanted."""
-        place = self._place(repository, digest)
+        place = self._place(repository, f"{digest}{_ENDING}")
+        return place if self.keeps(place, now=now) else None
+
+    def keeps(self, place: Path, *, now: datetime) -> bool:
+        """Whether an archive is here; it is then known to be wanted."""
         try:
             os.utime(place, (now.timestamp(), now.timestamp()))
         except OSError:
-            return None
-        return place
+            return False
+        return True
 
     def put(self, repository: str, content: bytes, *, now: datetime) -> Path:
         """Keep an archive; whoever reads sees all of it or nothing."""
-        place = self._place(repository, hashlib.sha256(content).hexdigest())
+        place = self._place(repository, f"{hashlib.sha256(content).hexdigest()}{_ENDING}")
+        self._write(place, content)
+        self._tidy(now)
+        return place
+
+    def note(self, repository: str, name: str) -> bytes | None:
+        """What was noted under a name; None if nothing was."""
+        try:
+            return self._place(repository, f"{name}{_NOTE}").read_bytes()
+        except OSError:
+            return None
+
+    def put_note(self, repository: str, name: str, content: bytes) -> None:
+        """Note something; it is kept as long as it is noted anew now and then."""
+        self._write(self._place(repository, f"{name}{_NOTE}"), content)
+
+    def _write(self, place: Path, content: bytes) -> None:
         aside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
         try:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -51,8 +72,6 @@ class Shelf:
                 aside.unlink()
             reason = f"archives cannot be kept in {self._root}: {error.strerror}"
             raise Unavailable("the shelf of charts", reason, "Make room there, or mend its rights") from error
-        self._tidy(now)
-        return place
 
     def _tidy(self, now: datetime) -> None:
         """Let go of what nobody has wanted for long, also of what a killed process left half written."""
@@ -62,9 +81,9 @@ class Shelf:
                 if path.stat().st_mtime < before:
                     path.unlink()
 
-    def _place(self, repository: str, digest: str) -> Path:
+    def _place(self, repository: str, name: str) -> Path:
         folder = hashlib.sha256(repository.encode("utf-8", "surrogatepass")).hexdigest()[:40]
-        return self._root / folder / f"{digest}{_ENDING}"
+        return self._root / folder / name
 
 
 def archive_at(path: str, digest: str) -> bytes:

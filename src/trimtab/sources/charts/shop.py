@@ -2,6 +2,7 @@
 
 What a repository offers is asked for once for all who have the same credential, and remembered as long as
 what a Git remote offers. Nothing is asked before somebody wants a chart, and no archive is fetched twice.
+What each wish was last given is noted, for whoever goes on while a repository is out of reach.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,8 @@ from urllib.parse import urljoin
 import msgspec
 from msgspec import Struct, structs
 
-from trimtab.errors import SourceRefused
+from trimtab.errors import SourceRefused, Unavailable
+from trimtab.resources.sealing import KEY_SIZE, NONCE_SIZE
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.charts import jobs
 from trimtab.sources.charts.asking import Conversation
@@ -33,13 +35,24 @@ from trimtab.sources.charts.registries import (
     version_of_tag,
 )
 from trimtab.sources.charts.shelf import Shelf
-from trimtab.sources.charts.wishes import OCI, Access, ChartRevision, WantedChart, access_of, in_registry
+from trimtab.sources.charts.wishes import (
+    OCI,
+    Access,
+    Brought,
+    ChartRevision,
+    WantedChart,
+    access_of,
+    in_registry,
+)
+from trimtab.sources.rendering.sealing import Seal
 from trimtab.sources.repositories.complaints import RepositoryMissing, RevisionMissing
 from trimtab.sources.repositories.credentials import fingerprint, trust_digest
 from trimtab.sources.repositories.flights import Flights
 from trimtab.sources.repositories.reaching import Gate
 from trimtab.tasks import Clock, PoolPolicy, SystemClock, WorkerProcesses, plain_group
 
+#: bytes that a note may have
+_LARGEST_NOTE = 1 << 20
 #: pages of tags that a registry may tell
 _MOST_PAGES = 64
 
@@ -67,21 +80,39 @@ class _Unnamed(Struct, frozen=True, kw_only=True):
     digest: str
 
 
+class _Noted(Struct, frozen=True, kw_only=True):
+    """What was noted of a wish, and when."""
+
+    at: float
+    revision: ChartRevision
+
+
 class Charts:
     """All charts of this process: `async with Charts(settings) as charts:`."""
 
     def __init__(
-        self, settings: RepositoriesSettings, *, clock: Clock | None = None, gate: Gate | None = None
+        self,
+        settings: RepositoriesSettings,
+        *,
+        clock: Clock | None = None,
+        gate: Gate | None = None,
+        key: bytes | None = None,
     ) -> None:
-        """Take the settings; nothing is opened yet."""
+        """Take the settings; nothing is opened yet.
+
+        With a key, what was given is noted; whoever has the same key and credential can `recall` it.
+        """
         self._settings = settings
         self._clock = clock or SystemClock()
         self._gate = gate or Gate(settings)
         self._shelf = Shelf(Path(settings.folder).expanduser(), keep=settings.keep_revisions)
-        self._key = secrets.token_bytes(32)
+        self._takes_notes = key is not None
+        self._key = key or secrets.token_bytes(KEY_SIZE)
+        self._seal = Seal(self._key)
         self._indexes: dict[tuple[str, str], _Index] = {}
         self._found: dict[tuple[str, str, str], _Found] = {}
         self._unnamed: dict[tuple[str, str, Offer], _Unnamed] = {}
+        self._noted: dict[str, _Noted] = {}
         self._pool = WorkerProcesses(PoolPolicy(size=1, memory_limit=settings.memory))
         self._stack = AsyncExitStack()
 
@@ -105,6 +136,35 @@ class Charts:
         `fresh` asks in any case.
         """
         access = access_of(wanted)
+        found = await self._wanted(wanted, access, fresh=fresh)
+        for target in {wanted.target, found.version}:
+            await self._note(structs.replace(wanted, target=target), access, found)
+        return found
+
+    async def bring(self, wanted: WantedChart) -> Brought:
+        """The same; or what was given last, and why, while the repository is out of reach."""
+        try:
+            return Brought(revision=await self.fetch(wanted))
+        except Unavailable as error:
+            last = self.recall(wanted)
+            if last is None:
+                raise
+            return Brought(revision=last, warning=f"{error} Version {last.version} stays in force.")
+
+    def recall(self, wanted: WantedChart) -> ChartRevision | None:
+        """What was last given for a wish and a credential, by whichever process; asks nobody."""
+        if not self._takes_notes:
+            return None
+        access = access_of(wanted)
+        name = self._name(wanted, access)
+        note = self._shelf.note(self._shelf_of(wanted, access), name)
+        content = None if note is None else self._seal.opened(name, note, _LARGEST_NOTE)
+        if content is None:
+            return None
+        found = msgspec.msgpack.decode(content, type=ChartRevision)
+        return found if self._shelf.keeps(Path(found.archive), now=self._clock.now()) else None
+
+    async def _wanted(self, wanted: WantedChart, access: Access, *, fresh: bool) -> ChartRevision:
         talk = Conversation(wanted, access, self._gate, self._settings)
         find = self._in_registry if access.is_registry else self._in_repository
         offer = await find(wanted, access, talk, fresh=fresh)
@@ -119,6 +179,23 @@ class Charts:
             archive=str(archive),
             largest=self._settings.largest_chart,
         )
+
+    async def _note(self, wanted: WantedChart, access: Access, found: ChartRevision) -> None:
+        """Note what a wish was given; that the disk is full must not cost what was found."""
+        name = self._name(wanted, access)
+        known = self._noted.get(name)
+        is_known = known is not None and known.revision == found and self._is_young(known.at)
+        if is_known or not self._takes_notes:
+            return
+        note = self._seal.sealed(name, msgspec.msgpack.encode(found), secrets.token_bytes(NONCE_SIZE))
+        shelf = self._shelf_of(wanted, access)
+        with suppress(Unavailable):
+            await asyncio.to_thread(self._shelf.put_note, shelf, name, note)
+            self._noted[name] = _Noted(at=self._clock.monotonic(), revision=found)
+
+    def _name(self, wanted: WantedChart, access: Access) -> str:
+        """Names a wish and whose it is."""
+        return self._seal.name([wanted.url, wanted.name, wanted.target, self._who(access)])
 
     # --- which version -----------------------------------------------------------------------------------
 
@@ -208,6 +285,7 @@ class Charts:
         self._indexes = {key: each for key, each in self._indexes.items() if each.at > long_ago}
         self._found = {key: each for key, each in self._found.items() if each.at > long_ago}
         self._unnamed = {key: each for key, each in self._unnamed.items() if each.at > long_ago}
+        self._noted = {name: each for name, each in self._noted.items() if each.at > long_ago}
 
     # --- its archive -------------------------------------------------------------------------------------
 

@@ -52,6 +52,14 @@ class ChartRevision(Struct, frozen=True, kw_only=True):
     largest: int
 
 
+class Brought(Struct, frozen=True, kw_only=True):
+    """A chart that was wanted, and what its consumer is to be told about it."""
+
+    revision: ChartRevision
+    #: why it is the one that was found last; empty if it is what there is now
+    warning: str = ""
+
+
 class Access(Struct, frozen=True, kw_only=True):
     """Where a chart is asked for, and with what."""
 

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, SourceRefused
+from trimtab.sources.rendering.helmignore import Ignored
 from trimtab.sources.rendering.looking import MAIN, Watched
 from trimtab.sources.rendering.paths import below, shown
 from trimtab.sources.trees import EntryKind
@@ -49,6 +50,11 @@ class Copies:
         else:
             self._way(tree, path)
 
+    def file_at(self, tree: Watched, path: str, to: str) -> None:
+        """One file, put somewhere else."""
+        tree.entry(path)
+        self._add(tree, path, link=False, to=to)
+
     def folder(self, tree: Watched, path: str) -> None:
         """A whole folder with everything below it."""
         if (tree.source, path) in self._whole:
@@ -72,22 +78,24 @@ class Copies:
                         reason = f"{shown(place)} is a submodule that is not there"
                         raise InvalidSpec(self._subject, reason, "Switch submodules on, or remove it")
 
-    def folder_at(self, tree: Watched, path: str, to: str) -> None:
-        """A whole folder, put somewhere else: links in it become what they lead to."""
+    def folder_at(self, tree: Watched, path: str, to: str, ignored: Ignored) -> None:
+        """A whole folder but for what is ignored, put somewhere else: links become what they lead to."""
         tree.entry(path)
-        waiting = [(path, to)]
+        waiting = [(path, "")]
         while waiting:
             folder, there = waiting.pop()
             self._count_folder()
             for entry in tree.covered(folder):
-                place = tree.real(below(folder, entry.name))
+                place, name = tree.real(below(folder, entry.name)), below(there, entry.name)
                 kind = tree.kind(place)
+                if ignored(name, is_folder=kind is EntryKind.FOLDER):
+                    continue
                 if kind is EntryKind.FOLDER:
-                    waiting.append((place, below(there, entry.name)))
+                    waiting.append((place, name))
                     tree.entry(place)
                 elif kind is EntryKind.FILE:
                     tree.read(place)
-                    self._add(tree, place, link=False, to=below(there, entry.name))
+                    self._add(tree, place, link=False, to=below(to, name))
 
     def _count_folder(self) -> None:
         """Folders may hold nothing but folders, and links may lead round: both are without end."""

@@ -19,7 +19,7 @@ from trimtab.sources.rendering.sealing import Seal
 from trimtab.sources.trees import Tree
 
 #: raised whenever the same input would give another result
-FORMAT: Final = 1
+FORMAT: Final = 2
 #: answers remembered for one question: branches and rollbacks go to and fro
 _MOST_TRACES: Final = 8
 
@@ -80,7 +80,7 @@ def remembered(record: Record, trace: Trace) -> Record:
 def _asked(job: Job) -> list[Any]:
     bounds = [job.bounds.files, job.bounds.bytes]
     # Only those who have them have to be told apart by them.
-    more = (["lfs"] if job.lfs else []) + ([list(job.access)] if job.access else [])
+    more = ["lfs"] if job.lfs else []
     return [job.name, job.namespace, msgspec.to_builtins(job.spec), bounds, list(job.remotes), *more]
 
 

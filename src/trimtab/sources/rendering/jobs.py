@@ -33,8 +33,6 @@ class Job(Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
     #: addresses that remote bases and chart dependencies may begin with; none unless the operator says so
     remotes: tuple[str, ...] = ()
-    #: names the credentials that charts may be fetched with
-    access: tuple[str, ...] = ()
     #: whether files that are kept in Git LFS are read as what they are, not as pointers
     lfs: bool = False
     #: versions of the programs that were found
@@ -53,18 +51,6 @@ class Ready(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class Fetch(Struct, frozen=True, kw_only=True):
-    """A chart that the operator allows to be fetched before another is rendered."""
-
-    name: str
-    repository: str
-    version: str
-    #: the folder that it goes to, relative to the private folder
-    destination: str
-    #: whether the credential is also for other hosts that the repository names
-    pass_credentials: bool = False
-
-
 class Call(Struct, frozen=True, kw_only=True):
     """A program to run in a private folder; its standard output is the manifests."""
 
@@ -75,10 +61,6 @@ class Call(Struct, frozen=True, kw_only=True):
     made: tuple[tuple[str, bytes], ...] = ()
     #: texts that must not appear in messages
     secrets: tuple[str, ...] = ()
-    #: what has to be fetched first
-    fetches: tuple[Fetch, ...] = ()
-    #: whether what is fetched may be another thing the next time, so that the result cannot be kept
-    volatile: bool = False
     warnings: tuple[str, ...] = ()
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
+from trimtab.sources.charts.archivetree import ArchiveTree
 from trimtab.sources.charts.charttree import ChartTree
 from trimtab.sources.charts.jobs import MOST_FILES
 from trimtab.sources.charts.shelf import archive_at
@@ -39,10 +40,18 @@ class ChartOrigin(Struct, frozen=True, kw_only=True, tag="chart"):
     revision: ChartRevision
 
 
+class ArchiveOrigin(Struct, frozen=True, kw_only=True, tag="archive"):
+    """A version of a chart as it was packed, one file; whoever has one may read it."""
+
+    revision: ChartRevision
+
+
 Origin: TypeAlias = FolderOrigin | RevisionOrigin | ChartOrigin
+#: what manifests come from, and what charts bring along
+AnyOrigin: TypeAlias = Origin | ArchiveOrigin
 
 
-def opened(origin: Origin) -> Tree:
+def opened(origin: AnyOrigin) -> Tree:
     """The tree, for as long as one answer takes: a folder may be another one the next time."""
     match origin:
         case FolderOrigin(path=path):
@@ -52,6 +61,8 @@ def opened(origin: Origin) -> Tree:
             return Subtree(tree, below) if below else tree
         case ChartOrigin(revision=chart):
             return _chart(chart)
+        case ArchiveOrigin(revision=chart):
+            return ArchiveTree(chart)
         case _:
             assert_never(origin)
 

@@ -31,11 +31,19 @@ from trimtab.programs import (
 )
 from trimtab.programs.handover import Namespaces
 from trimtab.settings import ProgramsSettings, RenderingSettings
-from trimtab.sources.rendering import batches, pulling, sandbox, work
+from trimtab.sources.charts.wishes import Brought, WantedChart
+from trimtab.sources.rendering import batches, sandbox, work
 from trimtab.sources.rendering.cleaning import cleaned
-from trimtab.sources.rendering.jobs import Bounds, Fetch, Job, ProgramName
+from trimtab.sources.rendering.dependencies import Dependency
+from trimtab.sources.rendering.jobs import Bounds, Job, ProgramName
 from trimtab.sources.rendering.looking import MAIN
-from trimtab.sources.rendering.origins import Origin, RevisionOrigin, reads_large_files
+from trimtab.sources.rendering.origins import (
+    AnyOrigin,
+    ArchiveOrigin,
+    Origin,
+    RevisionOrigin,
+    reads_large_files,
+)
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.sandbox import PrivateFolders
 from trimtab.sources.rendering.sharing import Member, Sharing
@@ -43,7 +51,6 @@ from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.rendering.store import key_in
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
-from trimtab.sources.repositories.vault import private_folder, private_parent
 from trimtab.tasks import PoolPolicy, WorkerProcesses
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -52,6 +59,8 @@ _PREPARED: msgspec.msgpack.Decoder[work.Prepared] = msgspec.msgpack.Decoder(work
 
 #: fetches a revision of a repository, for whoever may read it
 Bring: TypeAlias = Callable[[Wanted], Awaitable[Revision]]
+#: fetches a version of a chart, for whoever may read it
+BringChart: TypeAlias = Callable[[WantedChart], Awaitable[Brought]]
 #: repositories that the bases of one render may lie in
 _MOST_BASES: Final = 32
 
@@ -72,6 +81,15 @@ class Request(Struct, frozen=True, kw_only=True):
     credentials: tuple[Belonging, ...] = ()
 
 
+class _Fetched:
+    """What has been fetched for one render, beside what it was asked to render."""
+
+    def __init__(self) -> None:
+        #: bases and charts, by the names that they have in the render
+        self.trees: dict[str, AnyOrigin] = {}
+        self.warnings: list[str] = []
+
+
 class Renderer:
     """Renders requests; enter it to use it, leave it to end its workers and remove its folders."""
 
@@ -83,9 +101,11 @@ class Renderer:
         path: str,
         namespaces: Namespaces = "auto",
         bases: Bring | None = None,
+        charts: BringChart | None = None,
     ) -> None:
-        """`path` is where helm and kustomize are looked for first; `bases` fetches remote bases."""
+        """`path` is where programs are looked for; `bases` fetches remote bases, `charts` dependencies."""
         self._bring = bases
+        self._bring_chart = charts
         self._namespaces = namespaces
         self._settings = settings
         self._programs = programs
@@ -97,7 +117,6 @@ class Renderer:
         )
         self._bounds = Bounds(files=settings.source_files, bytes=settings.source_size)
         self._folders = PrivateFolders(sandbox.folder_for(settings))
-        self._private = private_parent(sandbox.folder_for(settings))
         self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency, module=work.__name__))
         self._turns = asyncio.Semaphore(settings.concurrency)
         # Whoever is let in may keep a filled folder while it waits for others to share a process with.
@@ -136,13 +155,15 @@ class Renderer:
 
     async def render(self, request: Request) -> Rendered:
         """The manifests; a render that fails is an error that says what to edit, never an empty result."""
+        fetched = _Fetched()
         async with self._alone(request):
-            answer = await self._answer(request)
+            answer = await self._answer(request, fetched)
         if answer.failure is not None:
             raise work.error_of(answer.failure)
         if answer.rendered is None:
             raise RenderFailed(request.name, "the render has no result", "Remove the render cache")
-        return answer.rendered
+        warnings = (*answer.rendered.warnings, *fetched.warnings)
+        return structs.replace(answer.rendered, warnings=warnings)
 
     async def get_ready(self) -> None:
         """Have a worker start that the first render would else have to wait for."""
@@ -178,19 +199,15 @@ class Renderer:
             del self._under_way[name]
             ended.set()
 
-    async def _answer(self, request: Request) -> work.Answer:
-        bases: dict[str, Origin] = {}
+    async def _answer(self, request: Request, fetched: _Fetched) -> work.Answer:
         async with self._folder() as folder:
-            async with self._turns:
-                prepared = await self._known_or_started(request, bases, folder)
-                if isinstance(prepared, work.Answer):
-                    return prepared
-                if not self._may_share(prepared):
-                    return await self._finished(request, prepared, folder)
+            prepared = await self._begun(request, fetched, folder)
+            if isinstance(prepared, work.Answer):
+                return prepared
             member = Member(
                 subject=request.name,
                 program=prepared.program,
-                company=self._company(request, prepared, bases),
+                company=self._company(request, prepared, fetched.trees),
                 folder=folder,
                 arguments=prepared.arguments,
             )
@@ -200,29 +217,34 @@ class Renderer:
                 self.shared += 1
                 return await self._concluded(request, prepared, folder, stdout=member.printed)
 
-    async def _known_or_started(
-        self, request: Request, bases: dict[str, Origin], folder: Path
-    ) -> work.Answer | work.Started:
-        """The answer, or a folder that is ready for a program; what that takes is found and fetched."""
+    async def _begun(self, request: Request, fetched: _Fetched, folder: Path) -> work.Answer | work.Started:
+        """The answer; or a folder that is ready for a program which others may share.
+
+        What is missing is found and fetched while others have their turn: a slow server costs them none.
+        """
         while True:
-            prepared = await self._prepared(request, bases, folder)
+            async with self._turns:
+                prepared = await self._prepared(request, fetched.trees, folder)
+                if isinstance(prepared, work.Started) and not self._may_share(prepared):
+                    return await self._finished(request, prepared, folder)
             match prepared:
                 case work.Wanted(program=program):
                     await self._find(program)
                 case work.WantedBase(tree=tree):
-                    bases[tree] = await self._base(request, prepared, len(bases))
+                    fetched.trees[tree] = await self._base(request, prepared, len(fetched.trees))
+                case work.WantedCharts(dependencies=dependencies):
+                    await self._fetch(request, dependencies, fetched)
                 case work.Answer() | work.Started():
                     return prepared
 
     def _may_share(self, started: work.Started) -> bool:
-        """Whether a render may share a process: a small one that fetches nothing, where we have a program."""
+        """Whether a render may share a process: a small one, where we have a program."""
         return (
             self._found[started.program].many is not None
-            and not started.fetches
             and started.size <= self._settings.source_size // self._settings.together
         )
 
-    def _company(self, request: Request, started: work.Started, bases: Mapping[str, Origin]) -> bytes:
+    def _company(self, request: Request, started: work.Started, more: Mapping[str, AnyOrigin]) -> bytes:
         """Whom a render may share a process with: others of the same trees, which all of them may read.
 
         What a spec says besides is told to nobody but those in the same namespace.
@@ -230,7 +252,7 @@ class Renderer:
         says_more = request.spec.helm is not None or request.spec.kustomize is not None
         task = self._task(request)
         namespace = request.namespace if says_more else ""
-        return _ENCODER.encode((started.program, {**task.trees, **bases}, task.job.access, namespace))
+        return _ENCODER.encode((started.program, {**task.trees, **more}, namespace))
 
     async def _base(self, request: Request, wanted: work.WantedBase, known: int) -> Origin:
         """The tree of a remote base, opened with the credential of whoever asks."""
@@ -249,15 +271,32 @@ class Renderer:
         )
         return RevisionOrigin(revision=revision)
 
-    async def _prepared(self, request: Request, bases: Mapping[str, Origin], folder: Path) -> work.Prepared:
+    async def _fetch(self, request: Request, dependencies: Sequence[Dependency], fetched: _Fetched) -> None:
+        """Have the charts that another needs, each opened with the credential of whoever asks."""
+        if self._bring_chart is None:
+            reason = "dependencies of charts are not fetched here"
+            raise SourceRefused(request.name, reason, "Vendor them with `helm dependency build`")
+        for each in dependencies:
+            wanted = WantedChart(
+                url=each.repository,
+                name=each.name,
+                target=each.target,
+                credentials=request.credentials,
+                pass_credentials=each.pass_credentials,
+            )
+            brought = await self._bring_chart(wanted)
+            fetched.trees[each.tree] = ArchiveOrigin(revision=brought.revision)
+            fetched.warnings += [brought.warning] if brought.warning else []
+
+    async def _prepared(self, request: Request, more: Mapping[str, AnyOrigin], folder: Path) -> work.Prepared:
         task = self._task(request)
-        task = structs.replace(task, trees={**task.trees, **bases})
+        task = structs.replace(task, trees={**task.trees, **more})
         preparation = work.Preparation(task=task, folder=str(folder))
         told = await self._pool.run(work.prepare, _ENCODER.encode(preparation), deadline=self._programs.wall)
         return _PREPARED.decode(told)
 
     async def _finished(self, request: Request, started: work.Started, folder: Path) -> work.Answer:
-        done = await self._run_all(request, started, folder)
+        done = await self._run(request, started, folder)
         return await self._concluded(
             request, started, folder, stdout=done.stdout, code=done.code, stderr=done.stderr
         )
@@ -287,7 +326,7 @@ class Renderer:
     async def _ride(self, members: Sequence[Member]) -> batches.Heard:
         """Have one process render them all: their folders come under one roof, which is all that it sees."""
         if self._possible is not None:
-            self._check_walls(members[0].subject, self._possible, network=False)
+            self._check_walls(members[0].subject, self._possible)
         async with self._folder() as roof:
             places = sandbox.under_one_roof(roof, [member.folder for member in members])
             heard = batches.Heard(printed=())
@@ -305,13 +344,13 @@ class Renderer:
         It has the limits of a single program, and less time. Why it ended early does not matter: whoever got
         no answer will hear from the tool itself.
         """
-        limits = self._limits(network=False)
-        common = _environment(roof, "")
+        limits = self._limits()
+        common = _environment(roof)
         orders = [
             batches.Order(
                 folder=str(place),
                 arguments=(*self._found[member.program].arguments, *member.arguments),
-                environment=dict(_environment(place, "").items() - common.items()),
+                environment=dict(_environment(place).items() - common.items()),
             )
             for member, place in zip(members, places, strict=True)
         ]
@@ -332,52 +371,19 @@ class Renderer:
             return b""
         self.spent += finished.cpu
         # A process that ran without a wall which is required has said nothing that counts.
-        return b"" if self._missing_walls(finished.walls, network=False) else finished.stdout
+        return b"" if self._missing_walls(finished.walls) else finished.stdout
 
-    async def _run_all(self, request: Request, started: work.Started, folder: Path) -> Finished:
-        """Fetch what has to be fetched, then render; only fetching may reach the network."""
-        for fetch in started.fetches:
-            await self._fetch(request, started, folder, fetch)
-        return await self._run(request, started, folder, started.arguments, network=False)
-
-    async def _fetch(self, request: Request, started: work.Started, folder: Path, fetch: Fetch) -> None:
-        """Fetch one chart with the credential for it, and look through it."""
-        shown = pulling.shown_for(fetch, request.credentials)
-        with private_folder(
-            self._private, lambda place: pulling.pull_of(fetch, shown, folder=place).files
-        ) as place:
-            pull = pulling.pull_of(fetch, shown, folder=str(place))
-            for arguments in pull.commands:
-                done = await self._run(
-                    request, started, folder, arguments, network=True, more=pull.environment
-                )
-                if done.code != 0:
-                    words = done.stderr.decode("utf-8", "replace")
-                    private = (str(folder), str(place))
-                    raise pulling.error_of(fetch, request.name, words, shown, private)
-        fetched = _ENCODER.encode((request.name, str(folder / fetch.destination), self._bounds))
-        await self._pool.run(work.check_fetched, fetched, deadline=self._programs.wall)
-
-    async def _run(
-        self,
-        request: Request,
-        started: work.Started,
-        folder: Path,
-        arguments: tuple[str, ...],
-        *,
-        network: bool,
-        more: Mapping[str, str] | None = None,
-    ) -> Finished:
+    async def _run(self, request: Request, started: work.Started, folder: Path) -> Finished:
         program = self._found[started.program]
         if self._possible is not None:
-            self._check_walls(request.name, self._possible, network=network)
+            self._check_walls(request.name, self._possible)
         try:
             finished = await run(
-                (*program.command, *arguments),
-                limits=self._limits(network=network),
-                environment=_environment(folder, self._path if network else "") | dict(more or {}),
+                (*program.command, *started.arguments),
+                limits=self._limits(),
+                environment=_environment(folder),
                 cwd=folder,
-                view=None if network else folder,
+                view=folder,
                 launches=self._launches,
                 namespaces=self._namespaces,
             )
@@ -386,27 +392,22 @@ class Renderer:
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
             raise RenderFailed(request.name, reason, stopped.remedy) from stopped
         self.spent += finished.cpu
-        self._check_walls(request.name, finished.walls, network=network)
+        self._check_walls(request.name, finished.walls)
         return finished
 
-    def _check_walls(self, subject: str, stood: Walls, *, network: bool) -> None:
+    def _check_walls(self, subject: str, stood: Walls) -> None:
         """Return if every wall stands that the operator insists on."""
-        missing = self._missing_walls(stood, network=network)
+        missing = self._missing_walls(stood)
         if missing:
             reason = f"programs are not held by the wall {missing[0]!r}, which is required here"
             raise Unavailable(subject, reason, "Allow user namespaces, or require less")
 
-    def _missing_walls(self, stood: Walls, *, network: bool) -> list[str]:
-        """The walls that the operator insists on and that did not stand; with the network come its files."""
-        excused = {"network", "files"} if network else set()
-        return [
-            wall
-            for wall in self._settings.required_walls
-            if wall not in excused and not getattr(stood, wall, False)
-        ]
+    def _missing_walls(self, stood: Walls) -> list[str]:
+        """The walls that the operator insists on and that did not stand."""
+        return [wall for wall in self._settings.required_walls if not getattr(stood, wall, False)]
 
-    def _limits(self, *, network: bool) -> Limits:
-        limits = limits_of(self._programs, network=network)
+    def _limits(self) -> Limits:
+        limits = limits_of(self._programs, network=False)
         return structs.replace(limits, file_size=limits.file_size or self._settings.source_size)
 
     @asynccontextmanager
@@ -431,7 +432,6 @@ class Renderer:
             capabilities=request.capabilities,
             bounds=self._bounds,
             remotes=self._settings.remotes,
-            access=pulling.access_to(request.credentials, self._settings.remotes, self._keeping.key),
             lfs=any(map(reads_large_files, (request.tree, *request.refs.values()))),
             programs={name: _dotted(program) for name, program in self._found.items()},
         )
@@ -442,22 +442,23 @@ def _dotted(program: Program) -> str:
     return ".".join(map(str, program.version or ()))
 
 
-def _environment(folder: Path, path: str) -> dict[str, str]:
-    """All that a program is told: a home of its own, no plugins, and no way out unless it may use one."""
+def _environment(folder: Path) -> dict[str, str]:
+    """All that a program is told: a home of its own, no plugins, and no way out."""
     home = str(folder / sandbox.HOME)
-    nowhere = {} if path else dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
     return {
         "HOME": home,
         "TMPDIR": str(folder),
-        "PATH": path,
+        "PATH": "",
         "HELM_CACHE_HOME": f"{home}/cache",
         "HELM_CONFIG_HOME": f"{home}/config",
         "HELM_DATA_HOME": f"{home}/data",
         "HELM_NO_PLUGINS": "1",
         **_QUICK,
-        **nowhere,
+        **_NOWHERE,
     }
 
 
 #: one render is one thread's work, and its garbage is cheaper thrown away with the process than collected
 _QUICK = {"GOMAXPROCS": "1", "GOGC": "400"}
+#: where a program is led that goes out although nothing may
+_NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")

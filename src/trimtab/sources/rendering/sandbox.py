@@ -145,6 +145,9 @@ class _Writer:
         os.symlink(target, os.fsencode(self._place(to)))  # noqa: PTH211 - the target may be no text
 
     def _place(self, to: str) -> str:
+        # Whoever gathers proves his paths; this is the last gate before the disk.
+        if to.startswith("/") or (".." in to and ".." in to.split("/")):
+            raise SourceRefused("the source", "a file of it leads out of its private copy", "Mend its path")
         self._make(to.rpartition("/")[0])
         return f"{self._folder}/{to}"
 

@@ -21,15 +21,16 @@ from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Found, found_in
 from trimtab.resources.yaml import Document, documents
-from trimtab.sources.rendering import archives, identity
+from trimtab.sources.rendering import identity
 from trimtab.sources.rendering.affected import changed
 from trimtab.sources.rendering.cleaning import cleaned
+from trimtab.sources.rendering.dependencies import DependenciesWanted, Dependency
 from trimtab.sources.rendering.detection import tool_for
 from trimtab.sources.rendering.generators import GENERATORS
 from trimtab.sources.rendering.identity import Record, Trace
-from trimtab.sources.rendering.jobs import Bounds, Call, Fetch, Job, ProgramName, Ready
+from trimtab.sources.rendering.jobs import Call, Job, ProgramName, Ready
 from trimtab.sources.rendering.looking import Trees
-from trimtab.sources.rendering.origins import Origin, opened
+from trimtab.sources.rendering.origins import AnyOrigin, Origin, opened
 from trimtab.sources.rendering.paths import joined, shown
 from trimtab.sources.rendering.remotes import BaseWanted
 from trimtab.sources.rendering.rendered import Made, Rendered, Tool
@@ -51,7 +52,7 @@ class Task(Struct, frozen=True, kw_only=True):
     """One render as a worker is told of it."""
 
     job: Job
-    trees: Mapping[str, Origin]
+    trees: Mapping[str, AnyOrigin]
     keeping: Keeping
 
 
@@ -98,8 +99,6 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
 
     program: ProgramName
     arguments: tuple[str, ...]
-    fetches: tuple[Fetch, ...]
-    volatile: bool
     secrets: tuple[str, ...]
     warnings: tuple[str, ...]
     trace: Trace
@@ -107,7 +106,13 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     size: int
 
 
-Prepared: TypeAlias = Answer | Wanted | WantedBase | Started
+class WantedCharts(Struct, frozen=True, kw_only=True, tag="charts"):
+    """Charts that have to be there first, each as a tree of its own."""
+
+    dependencies: tuple[Dependency, ...]
+
+
+Prepared: TypeAlias = Answer | Wanted | WantedBase | WantedCharts | Started
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -153,23 +158,8 @@ def finish(payload: bytes) -> bytes:
     except tuple(_ERRORS.values()) as error:
         answer = Answer(failure=_failure(error))
     content = _ENCODER.encode(answer)
-    if not said.started.volatile:  # then what was fetched is not named by the key
-        _keep(store, identity.question(said.task.job, store.seal), trace, content)
+    _keep(store, identity.question(said.task.job, store.seal), trace, content)
     return content
-
-
-def check_fetched(payload: bytes) -> bytes:
-    """Return if what was fetched is as honest as what is vendored has to be."""
-    subject, folder, bounds = msgspec.msgpack.decode(payload, type=tuple[str, str, Bounds])
-    for archive in sorted(Path(folder).glob("*.tgz")):
-        archives.check(
-            archive.read_bytes(),
-            subject=subject,
-            path=archive.name,
-            most_files=bounds.files,
-            most_bytes=bounds.bytes,
-        )
-    return b""
 
 
 def known_keys(payload: bytes) -> bytes:
@@ -185,7 +175,7 @@ def changed_paths(payload: bytes) -> bytes:
     return _ENCODER.encode(list(changed(opened(old), opened(new))))
 
 
-def _known_key(task: Task, opened_trees: Mapping[Origin, Tree]) -> str:
+def _known_key(task: Task, opened_trees: Mapping[AnyOrigin, Tree]) -> str:
     store = _store(task.keeping)
     record = _record(store, identity.question(task.job, store.seal))
     trees = {name: opened_trees[origin] for name, origin in task.trees.items()}
@@ -233,6 +223,8 @@ def _gathered(task: Task, trees: Mapping[str, Tree], store: RenderStore, folder:
         if isinstance(found, Call):
             return _started(found, trace, folder, trees, job)
         answer = Answer(rendered=_made(found, trace, store.seal))
+    except DependenciesWanted as wanted:
+        return WantedCharts(dependencies=wanted.dependencies)
     except BaseWanted as wanted:
         base = wanted.base
         return WantedBase(tree=base.tree, url=base.url, target=base.target, submodules=base.submodules)
@@ -259,8 +251,6 @@ def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], 
     return Started(
         program=call.program,
         arguments=call.arguments,
-        fetches=call.fetches,
-        volatile=call.volatile,
         secrets=call.secrets,
         warnings=call.warnings,
         trace=trace,

@@ -56,7 +56,7 @@ from trimtab.sources.repositories.refs import (
     target_text,
 )
 from trimtab.sources.repositories.revisions import GitRequest, Mount, Revision, Standing, Wanted
-from trimtab.sources.repositories.submodules import DEEPEST, FILE, submodules_in
+from trimtab.sources.repositories.submodules import DEEPEST, FILE, Submodule, plainly_listed, submodules_in
 from trimtab.sources.repositories.vault import sweep
 from trimtab.tasks import (
     Backoff,
@@ -234,14 +234,40 @@ class Repositories:
 
     def recall(self, wanted: Wanted, commit: str) -> Revision | None:
         """A revision as an earlier process left it in the mirror, to be handed to `follow`; asks nobody."""
+        return self._recalled(wanted, commit, depth=0)
+
+    def _recalled(self, wanted: Wanted, commit: str, *, depth: int) -> Revision | None:
         repository, _access = self._entered(wanted)
         found = Revision(
             url=wanted.url, commit=commit, ref="", mirror=str(repository.mirror.path), lfs=wanted.lfs
         )
         here = self._still_here(repository, found)
-        if here is None or (wanted.submodules and GitTree(here.mirror, commit).entry(FILE) is not None):
-            return None  # which commits of its submodules were here is not known
-        return here
+        if here is None or not wanted.submodules:
+            return here
+        mounts = self._recalled_mounts(repository.address, here, wanted, depth)
+        return None if mounts is None else structs.replace(here, submodules=mounts)
+
+    def _recalled_mounts(
+        self, outer: Address, revision: Revision, wanted: Wanted, depth: int
+    ) -> tuple[Mount, ...] | None:
+        """The submodules of a revision as an earlier process left them; None if they are not all here."""
+        tree = GitTree(revision.mirror, revision.commit)
+        if tree.entry(FILE) is None:
+            return ()
+        try:
+            listed = plainly_listed(tree.read(FILE)) if depth < DEEPEST else None
+            found = None if listed is None else submodules_in(tree, listed, outer)
+        except TrimtabError:
+            return None  # whoever fetches it is told
+        if found is None:
+            return None
+        mounts = []
+        for submodule in found:
+            here = self._recalled(_below(wanted, submodule), submodule.commit, depth=depth + 1)
+            if here is None:
+                return None
+            mounts.append(Mount(path=submodule.path, revision=here))
+        return tuple(mounts)
 
     def renew(self, change: Callable[[Wanted], Wanted]) -> None:
         """Follow for everybody what this makes of his wish, such as the same with other credentials.
@@ -520,12 +546,7 @@ class Repositories:
             raise SourceRefused(subject, "git cannot read it", f"Mend {FILE}") from complaint
         mounts = []
         for submodule in submodules_in(tree, listed, outer):
-            inner = Wanted(
-                url=submodule.address.url,
-                credentials=wanted.credentials,
-                submodules=True,
-                lfs=wanted.lfs,
-            )
+            inner = _below(wanted, submodule)
             below, access = self._entered(inner)
             target = target_of(submodule.commit)
             listing = await self._opened(below, access, target)
@@ -648,6 +669,11 @@ class Repositories:
         )
         if (follower.standing.revision, str(error)) != (before.revision, str(before.error)):
             follower.tell(consumer, follower.standing)
+
+
+def _below(wanted: Wanted, submodule: Submodule) -> Wanted:
+    """The wish for a submodule of what is wanted."""
+    return Wanted(url=submodule.address.url, credentials=wanted.credentials, submodules=True, lfs=wanted.lfs)
 
 
 def _all_of(revision: Revision | None) -> Iterable[Revision]:

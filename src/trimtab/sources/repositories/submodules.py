@@ -6,6 +6,7 @@ server as the repository that names it, is reached the same way, and needs a cre
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from msgspec import Struct, structs
@@ -15,6 +16,9 @@ from trimtab.sources.repositories.addresses import Address, address_of
 from trimtab.sources.trees import EntryKind, Tree
 
 FILE: Final = ".gitmodules"
+_HEAD: Final = re.compile(r'\[submodule "([^"\\]+)"\]')
+_SETTING: Final = re.compile(r"[ \t]+([A-Za-z][A-Za-z0-9-]*) = ([^\s\"\\#;]+)")
+_NOTHING: Final = re.compile(r"\s*([#;].*)?")
 #: submodules in submodules, and submodules altogether
 DEEPEST, MOST = 3, 32
 
@@ -41,6 +45,22 @@ def submodules_in(tree: Tree, listed: bytes, outer: Address) -> tuple[Submodule,
             f"repository {outer}", f"it has more than {MOST} submodules", "Vendor some of them"
         )
     return tuple(found)
+
+
+def plainly_listed(gitmodules: bytes) -> bytes | None:
+    """What git would list of a .gitmodules that is written as git writes it; None if it is not.
+
+    For those who cannot wait for git. Quotes, escapes, comments behind values and the like are left to it.
+    """
+    section, listed = "", b""
+    for line in gitmodules.decode("utf-8", "replace").splitlines():
+        if match := _HEAD.fullmatch(line):
+            section = match[1]
+        elif (match := _SETTING.fullmatch(line)) and section:
+            listed += f"submodule.{section}.{match[1].lower()}\n{match[2]}\0".encode()
+        elif not _NOTHING.fullmatch(line):
+            return None
+    return listed
 
 
 def _sections(listed: bytes) -> dict[str, dict[str, str]]:

@@ -1,11 +1,13 @@
 """Charts: what belongs to one is gathered, then helm renders a private copy without cluster or network. Pure.
 
-Values files may come from other sources by their `ref`. Dependencies are those that are vendored in `charts/`
-or lie in the same repository. Hooks and CRDs stay in the output: the engine knows them by their marks.
+Values files may come from other sources by their `ref`. Dependencies are vendored in `charts/`, lie in the
+same repository, or are fetched for the render: then they are trees of their own, which are asked for if they
+are missing. Hooks and CRDs stay in the output: the engine knows them by their marks.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,24 +17,35 @@ from trimtab.resources.yaml import load
 from trimtab.sources.rendering import archives, remotes
 from trimtab.sources.rendering.cleaning import is_telling, secret_texts
 from trimtab.sources.rendering.copies import Copies, place_of
+from trimtab.sources.rendering.dependencies import (
+    ALIASES,
+    LOCAL,
+    Declared,
+    DependenciesWanted,
+    Dependency,
+    Needed,
+    declared_in,
+    lock_in,
+)
 from trimtab.sources.rendering.detection import CHART
-from trimtab.sources.rendering.jobs import Call, Fetch, Job
+from trimtab.sources.rendering.helmignore import FILE, Ignored, ignored_in
+from trimtab.sources.rendering.jobs import Call, Job
 from trimtab.sources.rendering.looking import Trees, Watched
 from trimtab.sources.rendering.paths import below, joined, shown
 from trimtab.sources.rendering.specs import Helm
 from trimtab.sources.repositories.versions import range_of, version_of
 from trimtab.sources.trees import EntryKind
 
-LOCAL: Final = "file://"
-_CHART_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,100}")
-#: a version that means one chart and no other
-_EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _RELEASE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VERSION: Final = re.compile(r"v?\d+\.\d+(\.\d+)?[-+.A-Za-z0-9]{0,60}")
 _API: Final = re.compile(r"[A-Za-z0-9./-]{1,300}")
 _UNESCAPED_COMMA: Final = re.compile(r"(?<!\\),")
 _OUTSIDE_REF: Final = re.compile(rb'"\$ref"\s*:\s*"(?!#)([^"]*)"')
+#: dependencies that one chart may have fetched
+_MOST_FETCHED: Final = 64
+_VENDOR: Final = "Vendor it with `helm dependency build`"
 #: our own values come after the tenant's files
 _OWN_VALUES: Final = "values/own.yaml"
 
@@ -58,8 +71,6 @@ def gathered(job: Job, trees: Trees, folder: str) -> Call:
         taken=chart.copies.taken,
         made=chart.copies.made,
         secrets=tuple(chart.secrets),
-        fetches=tuple(chart.fetches),
-        volatile=chart.volatile,
     )
 
 
@@ -142,8 +153,6 @@ class _Chart:
         self._options = options
         self.copies = Copies(most_files=job.bounds.files, subject=job.subject)
         self.secrets: list[str] = []
-        self.fetches: list[Fetch] = []
-        self.volatile = False
 
     def take(self) -> None:
         """Copy the chart with its dependencies, and look at what helm would open by itself."""
@@ -155,7 +164,8 @@ class _Chart:
         self.copies.folder(self._tree, self._folder)
         self._dependencies()
         for taken in self.copies.taken:
-            self._check(taken.path, link=taken.link)
+            if taken.source == self._tree.source:  # what was fetched has been looked through
+                self._check(taken.path, link=taken.link)
         for path in (below(self._folder, "values.yaml"),):
             if self._tree.kind(path) is EntryKind.FILE:
                 self._learn(self._tree.read(path), path)
@@ -183,84 +193,134 @@ class _Chart:
     # --- dependencies ------------------------------------------------------------------------------------
 
     def _dependencies(self) -> None:
-        """Put those that are not vendored where helm looks for them, or have them put there."""
-        for dependency in self._declared():
-            if self._is_vendored(dependency):
+        """Put those that are not vendored where helm looks for them, or ask for them."""
+        declared = self._declared()
+        for each in declared.needed:
+            self._check_name(each)
+        if all(map(self._is_vendored, declared.needed)):
+            return
+        wanted: list[Dependency] = []
+        for needed in self._resolved(declared):
+            self._check_name(needed)
+            if self._is_vendored(needed):
                 continue
-            name, repository = str(dependency["name"]), str(dependency.get("repository") or "")
-            version = str(dependency.get("version") or "")
-            if repository.startswith(LOCAL):
-                self._vendor(name, repository.removeprefix(LOCAL), version)
+            if needed.repository.startswith(LOCAL):
+                self._vendor(needed)
+                continue
+            dependency = self._allowed(needed)
+            if dependency.tree in self._trees:
+                self._place(self._trees.named(dependency.tree))
             else:
-                self._fetch(name, repository, version)
+                wanted.append(dependency)
+        if len(wanted) > _MOST_FETCHED:
+            reason = f"more than {_MOST_FETCHED} of its dependencies are not in charts/"
+            raise SourceRefused(self._job.subject, reason, _VENDOR)
+        if wanted:
+            raise DependenciesWanted(tuple(dict.fromkeys(wanted)))
 
-    def _fetch(self, name: str, repository: str, version: str) -> None:
-        """Have a dependency fetched that the operator allows, at the version of the lock if there is one."""
-        if not repository:
-            reason = f"its dependency {shown(name)} is not in charts/"
-            raise RenderFailed(self._job.subject, reason, "Vendor it with `helm dependency build`")
-        if not remotes.is_allowed(repository, self._job.remotes) or not _CHART_NAME.fullmatch(name):
-            reason = f"its dependency {shown(name)} is not in charts/ and may not be fetched"
-            raise SourceRefused(self._job.subject, reason, "Vendor it with `helm dependency build`")
-        version = self._locked().get(name, version)
-        self.volatile |= _EXACT.fullmatch(version) is None
-        charts = f"./{place_of(self._tree, self._folder)}/charts"
-        self.copies.write(f"{charts[2:]}/.keep", b"")
-        self.fetches.append(
-            Fetch(
-                name=name,
-                repository=repository,
-                version=version,
-                destination=charts,
-                pass_credentials=self._options.pass_credentials,
-            )
-        )
+    def _check_name(self, needed: Needed) -> None:
+        """Return for a name that a file or a folder may have: that is what becomes of it."""
+        if not _NAME.fullmatch(needed.name):
+            reason = f"{shown(needed.name)} is no name of a chart to depend on"
+            raise SourceRefused(self._job.subject, reason, "Mend it in the chart's dependencies")
 
-    def _locked(self) -> dict[str, str]:
-        """The exact versions that were once chosen."""
-        for name in ("Chart.lock", "requirements.lock"):
-            path = self._tree.real(below(self._folder, name))
-            if self._tree.kind(path) is EntryKind.FILE:
-                content = load(self._tree.read(path), path)
-                found = content.get("dependencies") if isinstance(content, dict) else None
-                return {
-                    str(each.get("name")): str(each.get("version"))
-                    for each in (found if isinstance(found, list) else ())
-                    if isinstance(each, dict)
-                }
-        return {}
-
-    def _declared(self) -> Iterator[dict[str, Any]]:
-        for name in (CHART, "requirements.yaml"):
-            path = self._tree.real(below(self._folder, name))
-            if self._tree.kind(path) is not EntryKind.FILE:
+    def _resolved(self, declared: Declared) -> tuple[Needed, ...]:
+        """What is needed, in the versions of the lock if there is one, which has to be up to date."""
+        for name, beside in (("requirements.lock", "requirements.yaml"), ("Chart.lock", CHART)):
+            content = self._content(name)
+            if content is None:
                 continue
-            content = load(self._tree.read(path), path)
-            found = content.get("dependencies") if isinstance(content, dict) else None
-            for dependency in found if isinstance(found, list) else ():
-                if isinstance(dependency, dict) and isinstance(dependency.get("name"), str):
-                    yield dependency
+            lock = lock_in(content)
+            if not lock.is_for(declared):
+                reason = f"the lock file ({name}) is out of sync with the dependencies file ({beside})"
+                raise RenderFailed(self._job.subject, reason, "Run `helm dependency update` and commit it")
+            return lock.needed
+        return declared.needed
 
-    def _is_vendored(self, dependency: dict[str, Any]) -> bool:
-        folder = below(self._folder, "charts")
-        real = self._tree.real(folder)
-        if self._tree.kind(real) is not EntryKind.FOLDER:
-            return False
-        name = dependency["name"]
-        return any(
-            entry.name == name
-            or (entry.name.startswith(f"{name}-") and entry.name.endswith((".tgz", ".tar.gz")))
-            for entry in self._tree.covered(real)
+    def _allowed(self, needed: Needed) -> Dependency:
+        """A dependency that the operator allows to be fetched."""
+        subject, name = self._job.subject, shown(needed.name)
+        if not needed.repository:
+            raise RenderFailed(subject, f"its dependency {name} is not in charts/", _VENDOR)
+        if needed.repository.startswith(ALIASES):
+            reason = (
+                f"its dependency {name} is to come from {shown(needed.repository)}, a name that only the helm"
+                " of whoever gave it can look up"
+            )
+            raise SourceRefused(subject, reason, "Write the address of the repository, or vendor the chart")
+        if not remotes.is_allowed(needed.repository, self._job.remotes):
+            raise SourceRefused(
+                subject, f"its dependency {name} is not in charts/ and may not be fetched", _VENDOR
+            )
+        if range_of(needed.version) is None:
+            reason = f"its dependency {name} has {shown(needed.version)} for a version, which is none"
+            raise RenderFailed(subject, reason, "Write it like 1.2.3 or ^1.2")
+        return Dependency(
+            repository=needed.repository,
+            name=needed.name,
+            target=needed.version,
+            pass_credentials=self._options.pass_credentials,
         )
 
-    def _vendor(self, name: str, reference: str, wanted: str) -> None:
+    def _place(self, tree: Watched) -> None:
+        """Put an archive where helm looks for it."""
+        for entry in tree.entries(""):
+            self.copies.file_at(tree, entry.name, f"{self._charts()}/{entry.name}")
+
+    def _charts(self) -> str:
+        """Where helm looks for dependencies, in the private folder; the tenant may have a link there."""
+        return place_of(self._tree, self._tree.real(below(self._folder, "charts")))
+
+    def _declared(self) -> Declared:
+        return declared_in(self._content(CHART), self._content("requirements.yaml"))
+
+    def _content(self, name: str) -> Any:
+        """What a file of the chart says; None if there is none."""
+        path = self._tree.real(below(self._folder, name))
+        return load(self._tree.read(path), path) if self._tree.kind(path) is EntryKind.FILE else None
+
+    def _is_vendored(self, needed: Needed) -> bool:
+        """Whether helm finds it in charts/: a folder by the name of its chart, an archive by its own."""
+        packed = re.compile(rf"{re.escape(needed.name)}(-v?\d.*)?\.(tgz|tar\.gz)")
+        return any(name == needed.name or packed.fullmatch(name) for name in self._vendored)
+
+    @functools.cached_property
+    def _vendored(self) -> tuple[str, ...]:
+        """The names of files in charts/, and of the charts in its folders."""
+        real = self._tree.real(below(self._folder, "charts"))
+        if self._tree.kind(real) is not EntryKind.FOLDER:
+            return ()
+        seen = [entry.name for entry in self._tree.covered(real) if not entry.name.startswith(("_", "."))]
+        return tuple(self._chart_at(below(real, name)) or name for name in seen)
+
+    def _chart_at(self, place: str) -> str:
+        """The name of the chart in a folder; that of the folder if the chart does not say it."""
+        path = self._tree.real(below(place, CHART))
+        if self._tree.kind(path) is not EntryKind.FILE:
+            return ""
+        try:
+            content = load(self._tree.read(path), path)
+        except InvalidSpec:  # helm's to complain about
+            content = None
+        name = content.get("name") if isinstance(content, dict) else None
+        return name if isinstance(name, str) else place.rpartition("/")[2]
+
+    def _vendor(self, needed: Needed) -> None:
+        """Copy a chart of the same tree to where helm looks for it."""
+        name, reference = needed.name, needed.repository.removeprefix(LOCAL)
         place = self._tree.real(joined(self._folder, reference, self._job.subject))
         if self._tree.kind(below(place, CHART)) is None:
             reason = f"its dependency {shown(name)} is not at {shown(reference)}"
             raise RenderFailed(self._job.subject, reason, "Mend its repository")
-        self._check_version(name, place, wanted)
+        self._check_version(name, place, needed.version)
         self._tree.root(place)
-        self.copies.folder_at(self._tree, place, f"{place_of(self._tree, self._folder)}/charts/{name}")
+        self.copies.folder_at(self._tree, place, f"{self._charts()}/{name}", self._ignored_at(place))
+
+    def _ignored_at(self, place: str) -> Ignored:
+        """What helm leaves out of a chart when it packs it: in charts/ nobody would look at its rules."""
+        path = self._tree.real(below(place, FILE))
+        text = self._tree.read(path) if self._tree.kind(path) is EntryKind.FILE else b""
+        return ignored_in(text, self._job.subject, path)
 
     def _check_version(self, name: str, place: str, wanted: str) -> None:
         """Return for a version that is asked for: `helm dependency build` refuses others, too."""
