@@ -8,15 +8,18 @@ it puts into messages.
 from __future__ import annotations
 
 import asyncio
+import io
+import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol, TypeVar
-from urllib.parse import urlencode, urlsplit
+from typing import TYPE_CHECKING, TypeVar
 
+import aiohttp
 from msgspec import Struct
+from yarl import URL
 
 from trimtab.errors import Retry, Throttled, TrimtabError
 from trimtab.kube.calls import AGENT, Call
@@ -28,19 +31,21 @@ from trimtab.kube.failures import (
     unreachable,
     without_secrets,
 )
-from trimtab.kube.wires import Reply, Unspoken, Wires
 from trimtab.tasks.backoff import Backoff, asked_pause, pause
 from trimtab.tasks.chance import draw
 
 if TYPE_CHECKING:
+    from aiohttp import AddrInfoType
     from multidict import CIMultiDict
 
     from trimtab.kube.auth import Access
     from trimtab.settings import ClusterSettings
     from trimtab.tasks.clock import Clock
 
+_UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
+_LARGEST_PIECE = 1 << 20
 _T = TypeVar("_T")
 
 
@@ -64,25 +69,6 @@ class Exchange(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class Wiring(Protocol):
-    """Whatever carries requests to one server."""
-
-    async def ask(
-        self,
-        method: str,
-        target: str,
-        headers: Iterable[tuple[str, str]],
-        body: bytes | None,
-        *,
-        tls: ssl.SSLContext | None,
-        silence: float | None = None,
-    ) -> Reply:
-        """Send a request, once; the answer is there when it has begun. `Unspoken` says what went wrong."""
-
-    async def close(self) -> None:
-        """Cut every connection."""
-
-
 @asynccontextmanager
 async def connections(
     access: Access,
@@ -91,30 +77,62 @@ async def connections(
     told: Callable[[Exchange], None] | None = None,
 ) -> AsyncIterator[Transport]:
     """Keep connections to one API server open for the length of the block; `told` hears of each request."""
-    requests, watches = _wiring(access, settings), _wiring(access, settings)
-    try:
+    async with (
+        _session(settings) as requests,
+        _session(settings) as watches,
+    ):
         yield Transport(access, settings, clock, requests=requests, watches=watches, told=told)
-    finally:
-        await watches.close()
-        await requests.close()
 
 
-def _wiring(access: Access, settings: ClusterSettings) -> Wiring:
-    limit, name = settings.connect_timeout.total_seconds(), access.tls_server_name
-    if access.proxy is None:
-        return Wires(access.server, connect_timeout=limit, tls_name=name)
-    from trimtab.kube.proxied import ProxiedWires  # most clusters are reached without a proxy
+def _session(settings: ClusterSettings) -> aiohttp.ClientSession:
+    # How many connections there are follows from the turns. A connector with a limit of its own gives a free
+    # one to whoever comes by before those who wait for it: a lease would never be renewed beside many writes.
+    connector = aiohttp.TCPConnector(limit=0, socket_factory=_watched_socket)
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
+        ),
+        headers={"User-Agent": AGENT},
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=True,
+        middlewares=(_sent_once,),
+    )
 
-    return ProxiedWires(access.server, proxy=access.proxy, connect_timeout=limit, tls_name=name)
 
+async def _sent_once(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Tell a cut in a word that aiohttp takes as final.
 
-@contextmanager
-def _ending(reply: Reply) -> Iterator[Reply]:
-    """The answer, read no further than the block."""
+    By itself it sends a PUT or DELETE again after a cut, though the first may have been done; the second then
+    hits whatever came after. Here only `_persist` repeats, and only what may be.
+    """
     try:
-        yield reply
-    finally:
-        reply.end()
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+        raise aiohttp.ClientPayloadError(str(error)) from error
+
+
+def _abandon(response: aiohttp.ClientResponse) -> None:
+    """Cut the connection of a watch that nobody reads any more: there is nothing to say goodbye to."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
+
+
+def _watched_socket(address: AddrInfoType) -> socket.socket:
+    """A socket whose other end may vanish without a word: the kernel asks after it and finds out."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    return opened
 
 
 class Transport:
@@ -126,8 +144,8 @@ class Transport:
         settings: ClusterSettings,
         clock: Clock,
         *,
-        requests: Wiring,
-        watches: Wiring,
+        requests: aiohttp.ClientSession,
+        watches: aiohttp.ClientSession,
         told: Callable[[Exchange], None] | None = None,
     ) -> None:
         self._told = told
@@ -185,100 +203,133 @@ class Transport:
             await self._clock.sleep(wait)
 
     async def _attempt(self, request: Call) -> Answer:
-        async with self._turns:
-            with _ending(await self._opened(self._requests, request)) as reply:
-                body = await self._whole(request, reply, self._settings.answer_limit)
-            warned = warnings_in(reply.headers.getall("Warning", []))
+        async with self._turns, await self._opened(self._requests, request) as response:
+            body = await self._whole(request, response, self._settings.answer_limit)
+            warned = warnings_in(response.headers.getall("Warning", []))
             return Answer(
                 body=body,
                 warnings=tuple(without_secrets(each, request.secrets) for each in warned),
-                date=reply.headers.get("Date", ""),
+                date=response.headers.get("Date", ""),
             )
 
     @asynccontextmanager
     async def stream(self, request: Call) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
         silence = self._settings.watch_silence.total_seconds()
-        reply = await self._in_time(request, lambda: self._opened(self._watches, request, silence=silence))
-        with _ending(reply):
-            yield self._chunks(request, reply)
+        async with await self._in_time(
+            request, lambda: self._opened(self._watches, request, silence=silence)
+        ) as response:
+            try:
+                yield self._chunks(request, response)
+            finally:
+                _abandon(response)
 
-    async def _opened(self, wiring: Wiring, request: Call, *, silence: float | None = None) -> Reply:
-        """The answer to the request, if it is a success; refused credentials are renewed once."""
+    async def _opened(
+        self, session: aiohttp.ClientSession, request: Call, *, silence: float | None = None
+    ) -> aiohttp.ClientResponse:
+        """The response to the request, if it is a success; refused credentials are renewed once."""
         headers = await self._headers(request)
         try:
-            return await self._admitted(wiring, request, headers, silence)
+            return await self._admitted(session, request, headers, silence)
         except Unauthenticated:
             if not await self._access.rejected(headers):
                 raise
-        return await self._admitted(wiring, request, await self._headers(request), silence)
+        return await self._admitted(session, request, await self._headers(request), silence)
 
     async def _admitted(
-        self, wiring: Wiring, request: Call, headers: CIMultiDict[str], silence: float | None
-    ) -> Reply:
-        """The answer to the request with these headers, if it is a success."""
+        self,
+        session: aiohttp.ClientSession,
+        request: Call,
+        headers: CIMultiDict[str],
+        silence: float | None,
+    ) -> aiohttp.ClientResponse:
+        """The response to the request with these headers, if it is a success."""
         started, code = self._clock.monotonic(), "error"
         try:
-            reply = await self._sent(wiring, request, headers, silence)
-            code = str(reply.status)
+            response = await self._sent(session, request, headers, silence)
+            code = str(response.status)
         finally:
             if self._told is not None:
-                method = "WATCH" if wiring is self._watches else request.method
+                method = "WATCH" if session is self._watches else request.method
                 self._told(Exchange(method=method, code=code, seconds=self._clock.monotonic() - started))
-        if reply.status < 300:
-            return reply
-        with _ending(reply):
-            raise await self._refusal(request, reply)
+        if response.status < 300:
+            return response
+        async with response:
+            raise await self._refusal(request, response)
 
     async def _sent(
-        self, wiring: Wiring, request: Call, headers: CIMultiDict[str], silence: float | None
-    ) -> Reply:
+        self,
+        session: aiohttp.ClientSession,
+        request: Call,
+        headers: CIMultiDict[str],
+        silence: float | None,
+    ) -> aiohttp.ClientResponse:
         tls = await self._access.tls()
-        target = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._settings.connect_timeout.total_seconds(), sock_read=silence
+        )
+        failed: Exception
         try:
-            return await wiring.ask(
-                request.method, target, headers.items(), request.body, tls=tls, silence=silence
+            return await session.request(
+                request.method,
+                URL(self.server + request.path, encoded=True).update_query(dict(request.query)),
+                data=_payload(request.body),
+                headers=headers,
+                ssl=tls or True,
+                server_hostname=self._access.tls_server_name,
+                proxy=self._access.proxy,
+                timeout=timeout,
+                allow_redirects=False,
             )
-        except Unspoken as error:
-            raise unreachable(request.subject, self.server, str(error)) from error
+        except (aiohttp.ClientError, OSError) as error:
+            failed = _without_request(error)
+        # Raised outside the except block: the context would bring back what was taken out.
+        raise unreachable(request.subject, self.server, _what_happened(failed)) from failed
 
     async def _headers(self, request: Call) -> CIMultiDict[str]:
         headers = await self._access.headers()
         headers["Accept"] = request.accept
-        headers["Accept-Encoding"] = "gzip" if self._is_compressed else "identity"
-        headers["User-Agent"] = AGENT
+        if not self._is_compressed:
+            headers.update(_UNCOMPRESSED)
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         return headers
 
-    async def _refusal(self, request: Call, reply: Reply) -> TrimtabError:
-        body = await self._whole(request, reply, _LONGEST_REFUSAL)
-        status = status_from(reply.status, body, request.secrets)
-        return failure(request.subject, status, retry_after=seconds_in(reply.headers.get("Retry-After", "")))
+    async def _refusal(self, request: Call, response: aiohttp.ClientResponse) -> TrimtabError:
+        body = await self._whole(request, response, _LONGEST_REFUSAL)
+        status = status_from(response.status, body, request.secrets)
+        return failure(
+            request.subject, status, retry_after=seconds_in(response.headers.get("Retry-After", ""))
+        )
 
-    async def _whole(self, request: Call, reply: Reply, limit: int) -> bytes:
+    async def _whole(self, request: Call, response: aiohttp.ClientResponse, limit: int) -> bytes:
         """The whole body, refused once it grows past the limit."""
         chunks, size = [], 0
-        async for chunk in self._chunks(request, reply):
+        async for chunk in self._chunks(request, response):
             size += len(chunk)
             if size > limit:
                 reason = f"answered with more than {limit >> 20} MiB"
                 raise unreachable(request.subject, self.server, reason)
             chunks.append(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return b"".join(chunks)
 
-    async def _chunks(self, request: Call, reply: Reply) -> AsyncIterator[bytes]:
+    async def _chunks(self, request: Call, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         """The body as it comes; a cut is told in our words."""
         try:
-            async for chunk in reply.chunks():
+            async for chunk in response.content.iter_any():
                 yield chunk
-        except Unspoken as error:
-            raise unreachable(request.subject, self.server, str(error)) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(request.subject, self.server, _what_happened(error)) from error
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """The body as aiohttp likes it: what is large as a file, so that it is written in pieces."""
+    return io.BytesIO(body) if body and len(body) > _LARGEST_PIECE else body
 
 
 def is_near(server: str) -> bool:
     """Whether an address is one of this machine's own: what is carried there costs next to nothing."""
-    host = urlsplit(server).hostname or ""
+    host = URL(server).host or ""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -307,3 +358,36 @@ def warnings_in(headers: list[str]) -> tuple[str, ...]:
 def _unquoted(text: str) -> str:
     inner = text.strip().removeprefix('"').removesuffix('"')
     return inner.replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _without_request(error: Exception) -> Exception:
+    """The error, unless it carries the request with its credentials: then the answer alone."""
+    if not isinstance(error, aiohttp.ClientResponseError):
+        return error
+    kind = _RefusedByProxy if isinstance(error, aiohttp.ClientHttpProxyError) else aiohttp.ClientError
+    return kind(f"{error.status} {error.message}")
+
+
+class _RefusedByProxy(aiohttp.ClientError):
+    """What a proxy said instead of opening the way; its address, with a password perhaps, left out."""
+
+
+def _what_happened(error: Exception) -> str:
+    """A library's failure in a few words that follow the server's address."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            return f"shows a certificate that is not trusted: {getattr(cause, 'verify_message', '') or cause}"
+        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+            return f"does not agree on TLS: {getattr(error, 'reason', '') or error}"
+        case _RefusedByProxy():
+            return f"cannot be reached through the proxy: {error}"
+        case aiohttp.ClientProxyConnectionError(os_error=cause):
+            return f"cannot be reached through the proxy: {cause.strerror or cause}"
+        case aiohttp.ClientConnectorError(os_error=cause):
+            return f"cannot be reached: {cause.strerror or cause}"
+        case aiohttp.ServerTimeoutError() | TimeoutError():
+            return "went silent"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
+            return "cut the connection"
+        case _:
+            return f"cannot be spoken to: {str(error) or type(error).__name__}"
