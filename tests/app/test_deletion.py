@@ -12,6 +12,7 @@ from tests.app.world import RECORDS, Json, World, config_map
 from trimtab.app import Apps
 from trimtab.app.deletion import DELETION, DeletionFailed, NotGone, until_deleted
 from trimtab.engine.operations import Operation
+from trimtab.engine.stores.records import unit_hash
 from trimtab.engine.sync.steps import Prune, SyncPlan
 from trimtab.errors import Conflict
 from trimtab.kube.cluster import Cluster, PatchType
@@ -81,7 +82,7 @@ async def test_what_was_made_last_goes_first_and_what_is_to_be_kept_stays() -> N
     assert sorted(await world.values()) == ["helm", "no-delete", "no-prune"]
     assert await (await world.apps()).all() == ()
     left = [*await world.names("Secret", RECORDS), *await world.names("Lease", RECORDS)]
-    assert left == ["trimtab-installation"]
+    assert left == ["trimtab-installation", f"trimtab-left-{unit_hash('shop')}"]
 
 
 async def test_what_somebody_else_manages_by_now_stays_and_is_named() -> None:

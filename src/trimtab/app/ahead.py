@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from trimtab.engine.units import Generated, ManifestGenerator, SyncUnit
 from trimtab.errors import TrimtabError
@@ -21,7 +22,7 @@ class Ahead:
 
     async def begin(self) -> None:
         """Make them."""
-        made = self._made = asyncio.get_running_loop().create_future()
+        made = self._made = self._made or asyncio.get_running_loop().create_future()
         try:
             made.set_result(await self._manifests.generate(self._unit, ""))
         except TrimtabError as error:
@@ -29,6 +30,13 @@ class Ahead:
             made.exception()  # it may be that nobody asks
         finally:
             made.cancel()
+
+    async def peek(self) -> Generated | None:
+        """What was begun, or is about to be, once it is made, for whoever only looks; None if it failed."""
+        made = self._made = self._made or asyncio.get_running_loop().create_future()
+        with suppress(TrimtabError):
+            return await asyncio.shield(made)
+        return None
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of a unit's source, at a revision or the one that the source names."""

@@ -11,11 +11,12 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from trimtab.app.acquainted import AskedOnceCluster
+from trimtab.app.acquainted import AcquaintedCluster, AskedOnceCluster
 from trimtab.app.ahead import Ahead
 from trimtab.app.appsources import HERE
+from trimtab.app.capabilities import facts_of
 from trimtab.app.delegating import Delegation
-from trimtab.app.deletion import DELETION, failed, is_same_deletion, late, until_deleted
+from trimtab.app.deletion import DELETION, failed, is_same_deletion, is_whole, late, until_deleted
 from trimtab.app.differing import Differing, differing, warnings_in
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal, Recorded
@@ -23,17 +24,20 @@ from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
 from trimtab.app.lastknown import Away, LastKnown
+from trimtab.app.narrowing import places_to_read
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import patient, until, until_recorded
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
+from trimtab.engine.clusters import opened
 from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
 from trimtab.engine.operations import Operation, OperationPhase, OperationState
+from trimtab.engine.places import Place
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.engine.units import ClusterEntry, ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Cluster, Lease
 from trimtab.kube.cluster import Deletion
@@ -87,6 +91,13 @@ class Apps:
         except UnitMissing:
             return None
 
+    async def places_before(self, name: str) -> tuple[Place, ...] | None:
+        """Where objects may carry the mark of an app that is not recorded; None if that may be anywhere."""
+        if not self.installation.recorded:
+            return ()
+        known = self.installation.leaves_traces and not await self.records().has_trace(name)
+        return () if known else None
+
     async def named(self, name: str) -> SyncUnit:
         """The app of this name; `Missing` if there is none."""
         found = await self.find(name)
@@ -101,20 +112,56 @@ class Apps:
 
     @asynccontextmanager
     async def work_on(
-        self, unit: SyncUnit, *, renders: bool = False, only_looks: bool = False
+        self,
+        unit: SyncUnit,
+        *,
+        renders: bool = False,
+        narrowly: bool = False,
+        only_looks: bool = False,
     ) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked.
 
         Whoever is about to look at the app as its source wants it says so with `renders`: that is made while
-        the cluster is read. Whoever `only_looks` is shown what was synced last while the source is away.
+        the cluster is read. `narrowly` reads only where objects of the app are or shall be, if that is known
+        of all of them; what they own is not seen then. Whoever `only_looks` is shown what was synced last
+        while the source is away.
         """
         last_known = LastKnown(self.manifests, self.archive())
         manifests = Ahead(last_known if only_looks else self.manifests, unit)
+        renders = renders and unit.pinned is None and unit.operation is None
+        async with plain_group() as group:
+            rendering = group.create_task(manifests.begin()) if renders else None
+            try:
+                entry = await (self._narrowed(unit, manifests) if renders and narrowly else self._whole())
+                async with self._worked_on(unit, manifests, entry, last_known) as work:
+                    yield work
+            finally:
+                if rendering is not None:
+                    rendering.cancel()
+
+    async def _whole(self) -> ClusterEntry:
+        return opened(HERE, self.cluster)
+
+    async def _narrowed(self, unit: SyncUnit, manifests: Ahead) -> ClusterEntry:
+        """The cluster, as far as it has to be read for this app."""
+        made = await manifests.peek() if unit.places is not None else None
+        if made is None:
+            return await self._whole()
+        discovery, version = await facts_of(self.cluster)
+        places = places_to_read(unit.places, made.manifests, unit.destination.namespace, discovery)
+        return opened(HERE, AcquaintedCluster(self.cluster, discovery, version), places=places)
+
+    @asynccontextmanager
+    async def _worked_on(
+        self, unit: SyncUnit, manifests: Ahead, entry: ClusterEntry, last_known: LastKnown
+    ) -> AsyncIterator[Work]:
         # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
         draft = DraftStore(replace(unit, operation=None))
+        clusters = GivenClusters()
+        clusters.put(entry)
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
-            GivenClusters({HERE: self.cluster}),
+            clusters,
             manifests,
             draft,
             cache=self._settings.cache,
@@ -135,15 +182,12 @@ class Apps:
 
         engine.events.subscribe(hear)
         async with plain_group() as group:
-            running = [group.create_task(engine.run(1, 1))]
-            if renders and unit.pinned is None and unit.operation is None:
-                running.append(group.create_task(manifests.begin()))
+            running = group.create_task(engine.run(1, 1))
             try:
                 await ready
                 yield Work(self, engine, draft, unit, last_known)
             finally:
-                for each in running:
-                    each.cancel()
+                running.cancel()
 
     def only_looking(self) -> Apps:
         """The same apps for somebody who only looks and is gone: kinds are asked for once."""
@@ -310,6 +354,7 @@ class Work:
             if pin is not None:
                 await self._draft.amend(self.name, with_pin(pin))
                 await self._records.amend(self.name, with_pin(pin))
+            self._know_places()
             await self._draft.publish(self._records)
             return await self.engine.sync(self.name, agreed_to)
 
@@ -319,6 +364,12 @@ class Work:
         self._draft.redraft(await self._draft.get(self.name))
         self._was_synced = True
         return self._well_ended(state)
+
+    def _know_places(self) -> None:
+        """Learn where objects of the app are, if that was not recorded and all of the cluster was read."""
+        places = self.engine.places(self.name) if self._asked.places is None else None
+        if places is not None:
+            self._draft.place(places)
 
     def _check_consent(self, plan: SyncPlan, *, consent: bool) -> None:
         if plan.held and not consent:
@@ -357,7 +408,7 @@ class Work:
             if state.phase is OperationPhase.SUCCEEDED:
                 limit.reschedule(None)
                 await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
-                await self._forget()
+                await self._forget(is_empty=is_whole(plan))
                 is_forgotten = True
             return state
 
@@ -396,11 +447,11 @@ class Work:
         await self._apps.alone(self.name, self._forget, held)
         await self._apps.drop_lease(self.name)
 
-    async def _forget(self) -> None:
+    async def _forget(self, *, is_empty: bool = False) -> None:
         """Forget the app: the record goes last, so that whatever is left can be found again."""
         self._draft.redraft(self._asked)
         await self._apps.archive().drop(self.name, ())
-        await self._records.delete(self.name)
+        await self._records.delete(self.name, is_empty=is_empty)
 
     @contextmanager
     def _agreeing(self, *, consent: bool) -> Iterator[None]:

@@ -71,6 +71,11 @@ def going(plan: SyncPlan) -> tuple[Prune, ...]:
     return tuple(step for step in plan.steps if isinstance(step, Prune) and not step.skip)
 
 
+def is_whole(plan: SyncPlan) -> bool:
+    """Whether nothing that carries the app's mark stays when a plan of its deletion is carried out."""
+    return not plan.refused and len(going(plan)) == sum(isinstance(step, Prune) for step in plan.steps)
+
+
 def waiting_words(left: Sequence[KubeObject]) -> str:
     """What is still there, and what holds it."""
     more = len(left) - _MOST_NAMED

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from trimtab.app.holds import held
 from trimtab.engine.operations import Operation
+from trimtab.engine.places import Place
 from trimtab.engine.stores.changing import declared_anew, missing, with_operation, with_status
 from trimtab.engine.units import (
     AllTold,
@@ -72,6 +73,10 @@ class DraftStore:
         self._store = store
         self._recorded.set()
 
+    def place(self, places: tuple[Place, ...]) -> None:
+        """Take note of where objects of the unit are, all of them: it is recorded with the unit."""
+        self._heard(replace(self._unit, places=places))
+
     def redraft(self, wanted: SyncUnit) -> None:
         """Go on as a draft: what is wanted now is recorded when the next plan was agreed to."""
         self._store = None
@@ -96,8 +101,9 @@ class DraftStore:
         wanted = declared_anew(await self.get(unit.id), unit)
         return self._heard(await self._store.update(wanted) if self._store else wanted)
 
-    async def delete(self, unit_id: str) -> None:
+    async def delete(self, unit_id: str, *, is_empty: bool = False) -> None:
         """A draft ends with its process."""
+        del is_empty
         raise NotAllowed(f"app {unit_id}", "it is being worked on")
 
     async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:

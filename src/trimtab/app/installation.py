@@ -29,6 +29,7 @@ from trimtab.resources.sealing import KEY_SIZE
 NAMESPACES: Final = Resource(group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 NAME: Final = "trimtab-installation"
 TYPE: Final = "trimtab.dev/installation"
+_TRACES: Final = "traces"
 
 
 class Installation(Struct, frozen=True, kw_only=True):
@@ -38,6 +39,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     id: str
     key: bytes
     recorded: bool = True
+    #: whoever forgot an app of it whose objects stay has always left a trace
+    leaves_traces: bool = False
 
     @property
     def rendering_key(self) -> bytes:
@@ -59,7 +62,8 @@ def installation_in(found: KubeObject) -> Installation:
         raise _damaged(found) from error
     if len(key) != KEY_SIZE:
         raise _damaged(found)
-    return Installation(namespace=found.metadata.namespace, id=identity, key=key)
+    traces = texts.get(_TRACES) is not None
+    return Installation(namespace=found.metadata.namespace, id=identity, key=key, leaves_traces=traces)
 
 
 def _damaged(found: KubeObject) -> InvalidSpec:
@@ -74,7 +78,8 @@ async def find_installation(cluster: Cluster, namespace: str) -> Installation:
     except NotFound:
         await _check_records(cluster, namespace)
         key = secrets.token_bytes(KEY_SIZE)
-        return Installation(namespace=namespace, id=str(uuid.uuid4()), key=key, recorded=False)
+        identity = str(uuid.uuid4())
+        return Installation(namespace=namespace, id=identity, key=key, recorded=False, leaves_traces=True)
 
 
 async def _check_records(cluster: Cluster, namespace: str) -> None:
@@ -114,6 +119,8 @@ async def _make_namespace(cluster: Cluster, namespace: str) -> None:
 
 def _secret(installation: Installation) -> dict[str, Any]:
     data = {"id": installation.id.encode(), "key": installation.key}
+    if installation.leaves_traces:
+        data[_TRACES] = b"left"
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 
+from trimtab.engine.places import Place
 from trimtab.engine.units import ClusterCame, ClusterEntry, ClusterNews, ClusterWent
 from trimtab.errors import Missing
 from trimtab.kube.cluster import Cluster
@@ -55,7 +56,12 @@ class GivenClusters:
 
 
 def opened(
-    name: str, cluster: Cluster, *, namespaces: Iterable[str] = (), cluster_resources: bool = False
+    name: str,
+    cluster: Cluster,
+    *,
+    namespaces: Iterable[str] = (),
+    cluster_resources: bool = False,
+    places: frozenset[Place] | None = None,
 ) -> ClusterEntry:
     """The entry of a cluster whose connection is open already."""
     context = nullcontext(cluster)
@@ -64,4 +70,5 @@ def opened(
         connect=lambda: context,
         namespaces=tuple(namespaces),
         cluster_resources=cluster_resources,
+        places=places,
     )

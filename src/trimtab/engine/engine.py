@@ -55,6 +55,7 @@ from trimtab.engine.listeners import Listeners
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.operations import Operation, OperationState, taken_up
+from trimtab.engine.places import Place
 from trimtab.engine.readings import UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause, without_progress
@@ -440,6 +441,10 @@ class Engine:
         unit = self.unit(unit_id)
         roots = unit.status.resources if rows is None else rows
         return self._desk(unit).cache.tree(each.key for each in roots)
+
+    def places(self, unit_id: str) -> tuple[Place, ...] | None:
+        """Where objects carry the mark of a unit; None if that was not looked for everywhere."""
+        return self._desk(self.unit(unit_id)).places(unit_id)
 
     def _desk(self, unit: SyncUnit) -> Desk:
         """Where to work on the unit's cluster; why that cannot be done is raised."""

@@ -22,6 +22,7 @@ from trimtab.engine.compare.ignoring import IgnoreRule
 from trimtab.engine.compare.tracking import INSTANCE
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.operations import Operation, OperationState, RetryLimits
+from trimtab.engine.places import Place
 from trimtab.engine.rows import Verdict
 from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.errors import Conflict, InvalidSpec, Missing, TrimtabError
@@ -249,6 +250,8 @@ class SyncUnit(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     pinned: Pin | None = None
     #: what may still be held in clusters that it has left; whoever lets go of it takes it off
     left: tuple[LeftBehind, ...] = ()
+    #: where objects may carry its mark, none left out; None if that is not known, and it may be anywhere
+    places: tuple[Place, ...] | None = None
 
     @property
     def hold(self) -> str:
@@ -305,8 +308,8 @@ class SyncUnitStore(Protocol):
     async def update(self, unit: SyncUnit) -> SyncUnit:
         """Change what is wanted of a unit; its status, operation, pause and pin stay as they are."""
 
-    async def delete(self, unit_id: str) -> None:
-        """Forget a unit; its objects stay as they are."""
+    async def delete(self, unit_id: str, *, is_empty: bool = False) -> None:
+        """Forget a unit; its objects stay as they are, unless it `is_empty`: then none is there any more."""
 
     async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
         """Record how a unit stands."""
@@ -371,6 +374,8 @@ class ClusterEntry(Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     #: whether cluster-wide kinds are managed, where namespaces are named
     cluster_resources: bool = False
+    #: what alone is read of all that may be managed; None reads everything
+    places: frozenset[Place] | None = None
 
 
 class ClusterCame(Struct, frozen=True):

@@ -9,12 +9,14 @@ from trimtab.engine.cache.catalog import Catalog
 from trimtab.engine.cache.filters import ResourceFilter, Rule
 from trimtab.engine.cache.index import Scope
 from trimtab.engine.cache.reach import EVERYWHERE, OutsideReach, Reach, check_reach, wanted
+from trimtab.engine.places import Place
 from trimtab.resources.keys import ResourceKey
 
 SOME = Reach(namespaces=("a", "b", "a"))
 SOME_AND_WIDE = Reach(namespaces=("a",), cluster_resources=True)
 NAMESPACE = key("a", "Namespace")
 CATALOG = Catalog({("", "ConfigMap"): (CONFIG_MAPS,), ("", "Namespace"): (NAMESPACES,)})
+MAPS = Place("", "ConfigMap", "a")
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,13 @@ CATALOG = Catalog({("", "ConfigMap"): (CONFIG_MAPS,), ("", "Namespace"): (NAMESP
         (SOME, [("ConfigMap", "a"), ("ConfigMap", "b")]),
         (SOME_AND_WIDE, [("ConfigMap", "a"), ("Namespace", "")]),
         (Reach(cluster_resources=True), [("ConfigMap", ""), ("Namespace", "")]),
+        (Reach(places=frozenset()), []),
+        (Reach(places=frozenset({MAPS, Place("", "Namespace")})), [("ConfigMap", "a"), ("Namespace", "")]),
+        (Reach(places=frozenset({MAPS, Place("", "ConfigMap")})), [("ConfigMap", "")]),
+        (
+            Reach(namespaces=("b", "a"), places=frozenset({MAPS, Place("", "ConfigMap", "c")})),
+            [("ConfigMap", "a")],
+        ),
     ],
 )
 def test_a_kind_is_watched_once_per_named_namespace_or_everywhere(

@@ -149,8 +149,23 @@ async def test_nothing_is_left_of_what_was_replaced_or_deleted() -> None:
         await store.set_status(WEB.id, large(objects))
     await store.set_status(WEB.id, UnitStatus())
     alone = len(await secrets(cluster))
-    await store.delete(WEB.id)
+    await store.delete(WEB.id, is_empty=True)
     assert (alone - before < 5, len(await secrets(cluster))) == (True, before)
+
+
+async def test_a_unit_that_is_forgotten_while_objects_of_it_stay_leaves_a_trace_until_it_is_empty() -> None:
+    cluster = MemoryCluster()
+    store = records(cluster)
+    await store.create(WEB)
+    await store.delete(WEB.id)
+    assert (await store.list(), await store.has_trace(WEB.id), await store.has_trace("other")) == (
+        (),
+        True,
+        False,
+    )
+    await store.create(WEB)
+    await store.delete(WEB.id, is_empty=True)
+    assert await store.has_trace(WEB.id) is False
 
 
 async def test_of_two_processes_the_second_reads_again_before_it_writes() -> None:

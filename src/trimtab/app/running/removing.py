@@ -195,7 +195,7 @@ class Removals:
         if unit.id not in self._gone:
             return
         await self._archive.drop(unit.id, ())
-        await self._store.delete(unit.id)
+        await self._store.delete(unit.id, is_empty=not (plan.steps or plan.refused))
         self._tell(UnitRemoved(at=self._clock.now(), unit=unit.id))
 
     def _note(self, unit_id: str, reason: str) -> None:

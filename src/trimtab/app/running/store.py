@@ -57,9 +57,9 @@ class ShardStore:
         """Change what is wanted of a unit."""
         return await self._records.update(unit)
 
-    async def delete(self, unit_id: str) -> None:
-        """Forget a unit; its objects stay as they are."""
-        await self._records.delete(unit_id)
+    async def delete(self, unit_id: str, *, is_empty: bool = False) -> None:
+        """Forget a unit; its objects stay as they are, unless it `is_empty`."""
+        await self._records.delete(unit_id, is_empty=is_empty)
 
     async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
         """Record how a unit stands."""

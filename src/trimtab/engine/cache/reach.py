@@ -9,6 +9,7 @@ from msgspec import Struct
 from trimtab.engine.cache.catalog import Catalog
 from trimtab.engine.cache.filters import ResourceFilter, is_watchable
 from trimtab.engine.cache.index import Scope
+from trimtab.engine.places import Place
 from trimtab.errors import NotAllowed
 from trimtab.kube.discovery import Resource
 from trimtab.resources.keys import ResourceKey
@@ -23,9 +24,15 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     namespaces: tuple[str, ...] = ()
     cluster_resources: bool = False
+    #: the places that alone are read, however far one could see; None means all there are
+    places: frozenset[Place] | None = None
 
     def scopes(self, resource: Resource) -> tuple[Scope, ...]:
         """What is watched of one kind."""
+        seen = self._scopes(resource)
+        return seen if self.places is None else _narrowed(seen, resource, self.places)
+
+    def _scopes(self, resource: Resource) -> tuple[Scope, ...]:
         if not self.namespaces or not resource.namespaced:
             seen = not self.namespaces or self.cluster_resources
             return (Scope(resource.group, resource.kind),) if seen else ()
@@ -36,6 +43,17 @@ class Reach(Struct, frozen=True, kw_only=True):
         if not self.namespaces:
             return True
         return key.namespace in self.namespaces if key.namespace else self.cluster_resources
+
+
+def _narrowed(seen: tuple[Scope, ...], resource: Resource, places: frozenset[Place]) -> tuple[Scope, ...]:
+    """Of what could be seen of a kind, what lies in these places."""
+    kind = resource.group, resource.kind
+    mine = sorted(each.namespace for each in places if (each.group, each.kind) == kind)
+    if not mine or not resource.namespaced or "" in mine:
+        return seen if mine else ()
+    is_wide = any(not each.namespace for each in seen)
+    spaces = mine if is_wide else [each.namespace for each in seen if each.namespace in mine]
+    return tuple(Scope(resource.group, resource.kind, each) for each in spaces)
 
 
 EVERYWHERE = Reach()

@@ -22,6 +22,7 @@ from trimtab.engine.compare.matching import Role, Terms
 from trimtab.engine.compare.tracking import ArgoTracking
 from trimtab.engine.health import Health, HealthRule
 from trimtab.engine.marks import Mark, Tracking
+from trimtab.engine.places import Place, places_of
 from trimtab.engine.sync.hooks import role_of as hook_role_of
 from trimtab.engine.sync.options import object_options, unknown_words
 from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
@@ -106,7 +107,11 @@ class Desk:
             cluster,
             settings,
             ways.tracking,
-            reach=Reach(namespaces=entry.namespaces, cluster_resources=entry.cluster_resources),
+            reach=Reach(
+                namespaces=entry.namespaces,
+                cluster_resources=entry.cluster_resources,
+                places=entry.places,
+            ),
             chosen=ways.chosen,
             judge=self.judge,
             server=entry.name,
@@ -146,6 +151,13 @@ class Desk:
         """Hear changes of the kinds of these objects, where only those that somebody wants are heard."""
         if self.cache.is_resting:
             self.cache.want({("", "Namespace"), *((key.group, key.kind) for key in keys)})
+
+    def places(self, unit: str) -> tuple[Place, ...] | None:
+        """Where objects carry the mark of a unit; None if that was not looked for everywhere."""
+        is_seen = self.entry.places is None and not self.cache.facts().errors
+        if not is_seen or not all(each.is_current for each in self.cache.kinds()):
+            return None
+        return places_of(live.key for live in self.cache.managed(self.ways.tracking.mark_for(unit)))
 
     def terms(self, unit: SyncUnit) -> Terms:
         """What has to be known to read the manifests of a unit."""

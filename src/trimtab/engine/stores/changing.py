@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from trimtab.engine.operations import Operation, held_runs, is_same_request
+from trimtab.engine.places import joined, widened
 from trimtab.engine.units import (
     LeftBehind,
     OperationUnderWay,
@@ -31,6 +32,7 @@ def declared_anew(stored: SyncUnit, wanted: SyncUnit) -> SyncUnit:
         paused=stored.paused,
         pinned=stored.pinned,
         left=stored.left,
+        places=None if is_moved else joined(stored.places, wanted.places),
     )
     return placed(declared) if is_moved else declared
 
@@ -105,21 +107,22 @@ def with_status(stored: SyncUnit, status: UnitStatus) -> SyncUnit:
         and not is_same_request(state.operation, stored.operation)
     ):
         status = replace(status, operation_state=None)
-    return placed(replace(stored, status=status))
+    return placed(replace(stored, status=status, places=widened(stored.places, status)))
 
 
 def with_operation(
     stored: SyncUnit, operation: Operation | None, status: UnitStatus | None = None
 ) -> SyncUnit:
     """The unit with something asked of it, and nothing left of the last operation; or with it done."""
+    places = stored.places if status is None else widened(stored.places, status)
     if operation is None:
-        return replace(stored, operation=None, status=status or stored.status)
+        return replace(stored, operation=None, status=status or stored.status, places=places)
     if stored.operation is not None:
         raise OperationUnderWay(
             f"unit {stored.id}", "another operation is under way", "Wait for it, or terminate it"
         )
     known = status or stored.status
-    return replace(stored, operation=operation, status=replace(known, operation_state=None))
+    return replace(stored, operation=operation, status=replace(known, operation_state=None), places=places)
 
 
 def with_end(by: str) -> Callable[[SyncUnit], SyncUnit]:

@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.engine.operations import Operation
+from trimtab.engine.places import Place
 from trimtab.engine.stores.changing import declared_anew, exists, missing, placed, with_operation, with_status
 from trimtab.engine.units import (
     AllTold,
@@ -70,6 +71,7 @@ class _Noted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     paused: Pause | None = None
     pinned: Pin | None = None
     left: tuple[LeftBehind, ...] = ()
+    places: tuple[Place, ...] | None = None
 
 
 class FileStore:
@@ -106,14 +108,15 @@ class FileStore:
         """Change what is wanted of a unit, which writes its file anew."""
         before = await self._current(unit.id)
         changed = self._put(declared_anew(before, unit))
-        if (changed.status, changed.left) != (before.status, before.left):
+        if (changed.status, changed.left, changed.places) != (before.status, before.left, before.places):
             # It has moved: what was done elsewhere goes first.
             await self._note(changed)
         await self._on_disk(_write_declared, self._folder, changed)
         return changed
 
-    async def delete(self, unit_id: str) -> None:
+    async def delete(self, unit_id: str, *, is_empty: bool = False) -> None:
         """Forget a unit: first what is wanted, then what was noted."""
+        del is_empty
         await self._on_disk(_remove, self._folder, unit_id)
         self._lose(unit_id)
 
@@ -275,6 +278,7 @@ def _read(folder: Path, unit_id: str) -> SyncUnit:
         paused=noted.paused,
         pinned=noted.pinned,
         left=noted.left,
+        places=noted.places,
     )
     return placed(unit)
 
@@ -348,6 +352,7 @@ def _write_noted(folder: Path, unit: SyncUnit) -> None:
         paused=unit.paused,
         pinned=unit.pinned,
         left=unit.left,
+        places=unit.places,
     )
     _write(_noted_path(folder, unit.id), msgspec.json.format(msgspec.json.encode(noted)))
 

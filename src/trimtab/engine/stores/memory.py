@@ -35,8 +35,9 @@ class MemoryStore:
         """Change what is wanted of a unit."""
         return self._put(declared_anew(self._stored(unit.id), unit))
 
-    async def delete(self, unit_id: str) -> None:
-        """Forget a unit."""
+    async def delete(self, unit_id: str, *, is_empty: bool = False) -> None:
+        """Forget a unit, whether or not objects of it stay."""
+        del is_empty
         self._stored(unit_id)
         del self._units[unit_id]
         self._tell(Gone(unit_id))

@@ -146,14 +146,31 @@ class RecordStore:
         """Change what is wanted of a unit."""
         return await self._change(unit.id, lambda stored: declared_anew(stored, unit))
 
-    async def delete(self, unit_id: str) -> None:
-        """Forget a unit: the head first, so that no half of a record is ever read."""
+    async def delete(self, unit_id: str, *, is_empty: bool = False) -> None:
+        """Forget a unit: the head first, so that no half of a record is ever read.
+
+        Where objects of it may stay, so does a trace: whoever begins anew under this name looks for them.
+        """
         known = await self._read(unit_id)
+        await (self._delete_chunks((_trace_name(unit_id),)) if is_empty else self._leave_trace(unit_id))
         await self._cluster.delete(
             SECRETS, _head_name(unit_id), namespace=self._namespace, how=Deletion(uid=known.uid)
         )
         await self._delete_chunks(known.chunks)
         self._lose(unit_id)
+
+    async def has_trace(self, unit_id: str) -> bool:
+        """Whether a unit of this id was forgotten while objects of it stayed, or may have."""
+        try:
+            await self._cluster.get(SECRETS, _trace_name(unit_id), namespace=self._namespace)
+        except NotFound:
+            return False
+        return True
+
+    async def _leave_trace(self, unit_id: str) -> None:
+        body = _secret(_trace_name(unit_id), unit_id, b"", record="trace")
+        with suppress(AlreadyExists):
+            await self._cluster.create(SECRETS, body, namespace=self._namespace)
 
     async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
         """Record how a unit stands."""
@@ -398,6 +415,10 @@ def _secret(name: str, unit_id: str, content: bytes, *, record: str) -> dict[str
 def _head_name(unit_id: str) -> str:
     """A name that any id has, and that no other id has."""
     return f"trimtab-unit-{unit_hash(unit_id)}"
+
+
+def _trace_name(unit_id: str) -> str:
+    return f"trimtab-left-{unit_hash(unit_id)}"
 
 
 def _named(unit_id: str) -> str:

@@ -264,7 +264,10 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     check_words(asked.options)
     described = unit_described(asked)
     if described is not None:
-        return _as_described(described, await apps.find(described.id), asked)
+        recalled = await apps.find(described.id)
+        if recalled is None:
+            return replace(described, places=await apps.places_before(described.id))
+        return _as_described(described, recalled, asked)
     named = source_meant(asked)
     name = asked.app or (name_for(named) if named else asked.source)
     known = await apps.find(name)
@@ -273,7 +276,8 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
         raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
     if known is None:
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
-        return SyncUnit(id=name, source=recorded(sources), destination=destination)
+        places = await apps.places_before(name)
+        return SyncUnit(id=name, source=recorded(sources), destination=destination, places=places)
     if named is not None and _place(sources_of(known).main) != _place(sources.main):
         _check_move(known, sources, asked)
     if asked.namespace:
@@ -281,14 +285,12 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     return replace(known, source=recorded(sources))
 
 
-def _as_described(described: SyncUnit, known: SyncUnit | None, asked: Asked) -> SyncUnit:
+def _as_described(described: SyncUnit, known: SyncUnit, asked: Asked) -> SyncUnit:
     """The app of a unit file: as it is recorded, with all that the file says."""
     from msgspec.structs import replace
 
     from trimtab.app.appsources import sources_of
 
-    if known is None:
-        return described
     before, after = sources_of(known), sources_of(described)
     if not {_place(each) for each in before.entries} & {_place(each) for each in after.entries}:
         _check_move(known, after, asked)

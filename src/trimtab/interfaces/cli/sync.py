@@ -78,7 +78,7 @@ def sync(
 async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:
     async with (
         apps_at(invocation, reach, renders=True) as apps,
-        apps.work_on(await unit_asked(apps, asked), renders=True) as work,
+        apps.work_on(await unit_asked(apps, asked), renders=True, narrowly=True) as work,
     ):
         syncing, operation = _Syncing(invocation, work, wish), operation_asked(asked)
         await (syncing.show(operation) if wish.dry_run else syncing.carry_out(operation))
