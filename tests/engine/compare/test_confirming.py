@@ -88,6 +88,21 @@ def test_versions_owners_and_status_never_count() -> None:
     live = {**gadget({"size": 1}, entry(OWNED), resourceVersion="1", generation=1), "status": {"a": 1}}
     predicted = {**gadget({"size": 1}, entry(OWNED), resourceVersion="2", generation=2), "status": {"a": 2}}
     assert told(gadget({"size": 1}), live, predicted) == []
+    exported = gadget({"size": 1}, resourceVersion="1", generation=1)
+    assert told(exported, live, predicted) == []
+    assert changes(exported, live, predicted, manager="trimtab", of_anybody=True) == ()
+
+
+@pytest.mark.fact("D29")
+def test_what_kubectl_noted_on_a_secret_does_not_count_when_admission_touches_it() -> None:
+    noted = "kubectl.kubernetes.io/last-applied-configuration"
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA=="}}
+    owned = entry({"f:data": {"f:a": {}}})
+    live, predicted = (
+        {**secret, "metadata": {"name": "s", "managedFields": [owned], "annotations": {noted: text}}}
+        for text in ("{}", '{"a": 1}')
+    )
+    assert told({**secret, "metadata": {"name": "s"}}, live, predicted) == []
 
 
 def test_null_and_absent_are_the_same() -> None:

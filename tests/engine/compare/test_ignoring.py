@@ -54,6 +54,13 @@ def test_a_pointer_to_nothing_is_silent_and_the_others_still_hold(pointer: str) 
     assert without(OBJECT, [tokens_of(pointer), ("e",)]) == {"a": OBJECT["a"]}
 
 
+@pytest.mark.fact("D32")
+@pytest.mark.parametrize("pointer", ["/a/01", "/a/٣", "/a/+1", "/a/1_0"])
+def test_a_place_in_a_list_is_spelled_in_one_way_only(pointer: str) -> None:
+    many = {"a": list(range(20))}
+    assert without(many, [tokens_of(pointer)]) == many
+
+
 @given(st.lists(st.text("a~/01", max_size=5), min_size=1, max_size=4).map(tuple))
 def test_a_pointer_is_read_as_it_was_written(tokens: tuple[str, ...]) -> None:
     assert tokens_of(pointer_of(tokens)) == tokens
@@ -117,6 +124,24 @@ def test_an_unreadable_rule_is_told_and_binds_only_whom_it_is_about() -> None:
     assert rules.for_key(WEB).pointers == (("ok",),)
     assert rules.for_key(WEB).problem == "; ".join(rules.problems)
     assert rules.for_key(ResourceKey("", "Service", "shop", "web")) == KeyRules()
+
+
+@pytest.mark.parametrize("pointer", ["/a~", "/a~2b", "/~~0", "/a/~/b"])
+def test_a_pointer_with_an_escape_that_means_nothing_is_told(pointer: str) -> None:
+    rules = Rules([IgnoreRule(group="apps", kind="*", json_pointers=(pointer, "/a~0b~1c"))])
+    told = f"ignore rule {pointer!r}: in a JSON pointer ~ is written ~0, and / inside of a name ~1"
+    assert rules.problems == (told,)
+    assert rules.for_key(WEB) == KeyRules(pointers=(("a~b/c",),), problem=told)
+
+
+@pytest.mark.parametrize("pattern", ["[" * 100_000, "*a" * 50_000])
+def test_a_pattern_that_would_take_minutes_to_read_is_told_and_may_be_about_anything(pattern: str) -> None:
+    for rule in (IgnoreRule(group=pattern, kind="*"), IgnoreRule(group="", kind=pattern)):
+        rules = Rules([rule])
+        (told,) = rules.problems
+        assert "a group or kind of more than 512 characters names nothing" in told
+        assert len(told) < 200
+        assert rules.for_key(WEB).problem == told
 
 
 @pytest.mark.fact("D34")

@@ -25,8 +25,9 @@ def override(status: HealthStatus, *pointers: str) -> ResourceOverride:
 
 
 @pytest.mark.fact("H9")
-def test_a_users_rule_for_one_kind_beats_his_rule_for_many_which_beats_ours() -> None:
-    many = {"Persistent*": override(HealthStatus.SUSPENDED)}
+@pytest.mark.parametrize("pattern", ["Persistent*", "?ersistentVolumeClaim", "[A-Z]ersistentVolumeClaim"])
+def test_a_users_rule_for_one_kind_beats_his_rule_for_many_which_beats_ours(pattern: str) -> None:
+    many = {pattern: override(HealthStatus.SUSPENDED)}
     both = {**many, "PersistentVolumeClaim": override(HealthStatus.PROGRESSING)}
     found = [
         health_of(
@@ -46,6 +47,23 @@ def test_ignored_differences_of_all_kinds_add_up() -> None:
     overrides = {"*": override(HealthStatus.HEALTHY, "/a"), "ConfigMap": override(HealthStatus.HEALTHY, "/b")}
     ways = ways_of(ReconciliationSettings(resource_overrides=overrides), OwnerAnnotation("x"))
     assert [rule.json_pointers for rule in ways.ignored] == [("/b",), ("/a",)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "about"),
+    [
+        ("ConfigMap", ("", "ConfigMap")),
+        ("apps/Deployment", ("apps", "Deployment")),
+        ("*/*", ("*", "*")),
+        ("*", ("*", "*")),
+    ],
+)
+def test_a_rule_that_names_no_kind_is_about_those_of_its_override(
+    pattern: str, about: tuple[str, str]
+) -> None:
+    overrides = {pattern: ResourceOverride(ignore_differences=(IgnoreRule(json_pointers=("/a",)),))}
+    ways = ways_of(ReconciliationSettings(resource_overrides=overrides), OwnerAnnotation("x"))
+    assert [(rule.group, rule.kind) for rule in ways.ignored] == [about]
 
 
 def test_the_label_key_is_that_of_the_settings() -> None:

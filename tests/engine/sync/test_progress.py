@@ -581,6 +581,18 @@ def test_a_failed_prune_stops_its_wave_and_a_failed_apply_does_not() -> None:
     assert [act.key.name for act in moved.acts] == ["web"]
 
 
+@pytest.mark.fact("S11")
+def test_a_deletion_that_the_server_refuses_fails_the_operation_in_its_words() -> None:
+    case, asked = Case().unwanted(config_map("u")), Operation(prune=True)
+    plan, live = case.plan(asked), case.view.lives[key_of(config_map("u"))]
+    (step,) = plan.steps
+    assert isinstance(step, Prune)
+    refused = folded(state_of(asked), [Outcome(act=step, at=NOON, problem="held by law")])
+    decided = decide(plan, refused, live)
+    assert isinstance(decided.move, Failed)
+    assert decided.move.message == f"{step.key}: held by law"
+
+
 def test_a_definition_is_waited_for_until_its_kind_is_served_but_not_for_ever() -> None:
     crd = manifest(
         "CustomResourceDefinition",

@@ -19,6 +19,11 @@ from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 
 Tokens: TypeAlias = tuple[str, ...]
+#: no group or kind is nearly as long, and reading a longer pattern would take its square of time
+_LONGEST_PATTERN: Final = 512
+_OVERLONG: Final = f"a group or kind of more than {_LONGEST_PATTERN} characters names nothing"
+_NOT_A_POINTER: Final = "a JSON pointer begins with / and names a field"
+_BAD_ESCAPE: Final = "in a JSON pointer ~ is written ~0, and / inside of a name ~1"
 
 
 class IgnoreRule(Struct, frozen=True, kw_only=True):
@@ -34,13 +39,19 @@ class IgnoreRule(Struct, frozen=True, kw_only=True):
     managed_fields_managers: tuple[str, ...] = ()
 
     def matches(self, key: ResourceKey) -> bool:
-        """Whether the rule is about this object."""
-        return (
+        """Whether the rule is about this object; one that cannot be read may be about any."""
+        return bool(self.overlong) or (
             fnmatchcase(key.group, self.group)
             and fnmatchcase(key.kind, self.kind)
             and self.name in ("", key.name)
             and self.namespace in ("", key.namespace)
         )
+
+    @property
+    def overlong(self) -> str:
+        """The beginning of a pattern that is too long to be read, if there is one."""
+        texts = (self.group, self.kind)
+        return next((f"{text[:20]}…" for text in texts if len(text) > _LONGEST_PATTERN), "")
 
 
 class KeyRules(Struct, frozen=True, kw_only=True):
@@ -69,7 +80,7 @@ class Rules:
         self, *sources: Iterable[IgnoreRule], bad_expressions: Mapping[str, str] | None = None
     ) -> None:
         self._rules = tuple(dict.fromkeys(rule for source in sources for rule in source))
-        self._bad = {**_bad_pointers(self._rules), **(bad_expressions or {})}
+        self._bad = {**_bad_patterns(self._rules), **_bad_pointers(self._rules), **(bad_expressions or {})}
         self._by_key: dict[ResourceKey, KeyRules] = {}
         #: tells these rules from others
         self.digest: bytes = digest_of([self._rules, self._bad])
@@ -102,9 +113,10 @@ class Rules:
         pointers = dict.fromkeys(text for rule in rules for text in rule.json_pointers)
         expressions = dict.fromkeys(text for rule in rules for text in rule.jq_path_expressions)
         managers = dict.fromkeys(name for rule in rules for name in rule.managed_fields_managers)
+        unread = dict.fromkeys(rule.overlong for rule in rules if rule.overlong)
         bad = [
             f"ignore rule {text!r}: {self._bad[text]}"
-            for text in (*pointers, *expressions)
+            for text in (*unread, *pointers, *expressions)
             if text in self._bad
         ]
         return KeyRules(
@@ -115,9 +127,19 @@ class Rules:
         )
 
 
+def _bad_patterns(rules: Iterable[IgnoreRule]) -> dict[str, str]:
+    return {rule.overlong: _OVERLONG for rule in rules if rule.overlong}
+
+
 def _bad_pointers(rules: Iterable[IgnoreRule]) -> dict[str, str]:
     texts = dict.fromkeys(text for rule in rules for text in rule.json_pointers)
-    return {text: "a JSON pointer begins with / and names a field" for text in texts if text[:1] != "/"}
+    return {text: problem for text in texts if (problem := _problem_of(text))}
+
+
+def _problem_of(pointer: str) -> str:
+    if pointer[:1] != "/":
+        return _NOT_A_POINTER
+    return _BAD_ESCAPE if any(rest[:1] not in {"0", "1"} for rest in pointer.split("~")[1:]) else ""
 
 
 def tokens_of(pointer: str) -> Tokens:
@@ -156,8 +178,9 @@ def _without(value: Any, tokens: Tokens) -> Any:
 def _place_in(items: list[Any], step: str) -> int | None:
     """The place in a list that a step names; None if there is no such place."""
     # Numbers of more digits than any list is long are not even read: Python refuses very long ones.
-    place = int(step) if step.isdecimal() and len(step) <= len(str(len(items))) else len(items)
-    return place if place < len(items) else None
+    is_read = step.isdecimal() and len(step) <= len(str(len(items)))
+    place = int(step) if is_read else len(items)
+    return place if place < len(items) and str(place) == step else None
 
 
 NO_RULES: Final = Rules()

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.engine.cache import ClusterCache
 from trimtab.engine.cache.catalog import Catalog
@@ -45,6 +46,10 @@ class Ways(Struct, frozen=True, kw_only=True):
     ignored: tuple[IgnoreRule, ...] = ()
 
 
+#: what makes a pattern one for many kinds
+_GLOB = frozenset("*?[")
+
+
 class _KindRule(Struct, frozen=True):
     """A user's judgement of the kinds that a pattern names: `apps/Deployment`, `ConfigMap`, globs."""
 
@@ -60,6 +65,18 @@ class _KindRule(Struct, frozen=True):
         return self.judgement(manifest)
 
 
+def _is_glob(pattern: str) -> bool:
+    return not _GLOB.isdisjoint(pattern)
+
+
+def _about(rule: IgnoreRule, pattern: str) -> IgnoreRule:
+    """The rule of an override; one that names no kind itself is about those of the override."""
+    if rule.kind:
+        return rule
+    group, _, kind = pattern.rpartition("/")
+    return replace(rule, group="*" if pattern == "*" else group, kind=kind)
+
+
 def ways_of(settings: ReconciliationSettings, tracking: Tracking) -> Ways:
     """The ways that these settings mean; rules for one kind go before those for many."""
     if isinstance(tracking, ArgoTracking):
@@ -68,7 +85,7 @@ def ways_of(settings: ReconciliationSettings, tracking: Tracking) -> Ways:
             label=settings.app_instance_label_key,
             installation=tracking.installation,
         )
-    exact_first = sorted(settings.resource_overrides.items(), key=lambda item: ("*" in item[0], item[0]))
+    exact_first = sorted(settings.resource_overrides.items(), key=lambda item: (_is_glob(item[0]), item[0]))
     return Ways(
         tracking=tracking,
         chosen=settings.resources_filter,
@@ -77,7 +94,9 @@ def ways_of(settings: ReconciliationSettings, tracking: Tracking) -> Ways:
             for pattern, override in exact_first
             if override.health is not None
         ),
-        ignored=tuple(rule for _, override in exact_first for rule in override.ignore_differences),
+        ignored=tuple(
+            _about(rule, pattern) for pattern, override in exact_first for rule in override.ignore_differences
+        ),
     )
 
 

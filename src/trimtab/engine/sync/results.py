@@ -171,7 +171,7 @@ def closed(state: OperationState, end: Done | Failed, now: datetime) -> Operatio
     timeout = state.operation.timeout
     if timeout is not None and at >= state.started_at + timeout:
         return replace(settled, phase=end.phase, message=end.message, finished_at=now)
-    message = f"{end.message}. Attempt {count + 1} starts at {at:%H:%M:%S} UTC."
+    message = f"{end.message.removesuffix('.')}. Attempt {count + 1} starts at {at:%H:%M:%S} UTC."
     return replace(settled, message=message, retry_count=count, retry_at=at)
 
 
