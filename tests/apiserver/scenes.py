@@ -258,6 +258,7 @@ DEFINITION: dict[str, Any] = {
                                 "type": "object",
                                 "properties": {
                                     "size": {"type": "integer", "default": 3, "maximum": 9},
+                                    "weight": {"type": "number"},
                                     "title": {"type": "string"},
                                 },
                             },
@@ -285,6 +286,8 @@ def custom_resources() -> Iterator[Step]:
     yield Step("POST", GADGETS, gadget("b", spec={"title": 5}))
     yield Step("POST", GADGETS, gadget("b", spec={"size": 10}))
     yield Step("POST", GADGETS, {"metadata": {"name": "b"}})
+    yield Step("POST", f"{GADGETS}?dryRun=All", gadget("b", spec={"weight": 1 << 63}))
+    yield Step("PATCH", f"{GADGETS}/a?dryRun=All", {"spec": {"weight": (1 << 64) - 1}}, media=MERGE)
     yield Step("POST", GADGETS, gadget("b", group="other.example.com"))
     yield Step("POST", f"{GADGETS}?fieldValidation=Strict", gadget("b", spec={"more": 1}))
     yield Step("PUT", f"{GADGETS}/a", gadget("a", spec={}))

@@ -186,15 +186,24 @@ def swagger_outline() -> bytes:
 
 
 def _with_v2_references(node: Any) -> Any:
+    """A schema as v2 writes it: no choices, no defaults, and one reference stands alone."""
     if isinstance(node, dict):
         parts = node.get("allOf")
         if isinstance(parts, list) and len(parts) == 1 and "$ref" in parts[0]:
-            rest = {name: value for name, value in node.items() if name not in ("allOf", "default")}
+            rest = {name: value for name, value in node.items() if name != "allOf"}
             return _with_v2_references({**rest, **parts[0]})
+        if "oneOf" in node and "properties" not in node:  # a number or a text: v2 knows no choice
+            return {"type": "string", **{name: value for name, value in node.items() if name != "oneOf"}}
         return {
             name: value.replace("#/components/schemas/", "#/definitions/")
             if name == "$ref" and isinstance(value, str)
             else _with_v2_references(value)
             for name, value in node.items()
+            if name != "default" or _is_schema(value)
         }
     return [_with_v2_references(each) for each in node] if isinstance(node, list) else node
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether what is called `default` is a field of that name, with a schema of its own."""
+    return isinstance(value, dict) and bool({"$ref", "allOf", "type", "description"} & value.keys())

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import base64
 import copy
+import sys
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from trimtab.kube.quantity import BadQuantity, parse_quantity
@@ -182,10 +184,15 @@ def _declared(schema: Schema | None, name: str) -> Schema | None:
     return None if found is UNDECLARED else found
 
 
+_LARGEST = int(sys.float_info.max)  # what is larger, no fraction is near to
+
+
 def _as_held(value: Any) -> Any:
-    """A whole number beyond 64 bits as the server holds it: as the nearest fraction."""
-    beyond = type(value) is int and not -(1 << 63) <= value < 1 << 63
-    return float(value) if beyond else value
+    """A whole number beyond 64 bits as the server holds it: as the nearest fraction, in Go's spelling."""
+    if type(value) is not int or -(1 << 63) <= value < 1 << 63 or abs(value) > _LARGEST:
+        return value
+    nearest = float(value)
+    return int(Decimal(repr(nearest))) if abs(nearest) < 1e21 else nearest
 
 
 def _without_nulls(value: Any, schema: Schema | None) -> Any:
