@@ -9,6 +9,7 @@ import pytest
 
 from trimtab.app import Apps
 from trimtab.app.appsources import HERE, AppSource, AppSources, recorded, sources_of
+from trimtab.engine.places import Place
 from trimtab.engine.units import Destination, SyncUnit, UnitStatus
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.interfaces.cli.declaring import Asked, source_asked, sources_asked, unit_asked, unit_described
@@ -75,6 +76,9 @@ class OneApp:
         found = SyncUnit(id=name, source=recorded(KNOWN), destination=here, status=SEEN)
         return found if name == "chart" else None
 
+    async def places_before(self, name: str) -> tuple[Place, ...]:
+        return (Place("", "ConfigMap", name),)
+
 
 async def meant(said: Asked) -> AppSource:
     return sources_of(await unit_asked(cast(Apps, OneApp()), said)).main
@@ -113,6 +117,7 @@ async def test_a_unit_file_is_an_app_of_its_name_and_says_all_of_it(tmp_path: Pa
     new = await unit_asked(apps, asked(written(tmp_path, "web.yaml", more=policy), "", "v3", "size=3"))
     helm = Helm(parameters=(Parameter(name="size", value="3"),))
     assert (new.id, new.declared_in, new.destination.namespace) == ("web", "", "live")
+    assert new.places == (Place("", "ConfigMap", "web"),)
     assert sources_of(new) == AppSources((source("chart", "v3", helm), LENT))
     assert new.policy.automated is not None
     assert new.policy.automated.prune
