@@ -224,18 +224,24 @@ class Renderer:
         """
         while True:
             async with self._turns:
-                prepared = await self._prepared(request, fetched.trees, folder)
+                prepared = await self._known_or_started(request, fetched.trees, folder)
                 if isinstance(prepared, work.Started) and not self._may_share(prepared):
                     return await self._finished(request, prepared, folder)
             match prepared:
-                case work.Wanted(program=program):
-                    await self._find(program)
                 case work.WantedBase(tree=tree):
                     fetched.trees[tree] = await self._base(request, prepared, len(fetched.trees))
                 case work.WantedCharts(dependencies=dependencies):
                     await self._fetch(request, dependencies, fetched)
                 case work.Answer() | work.Started():
                     return prepared
+
+    async def _known_or_started(
+        self, request: Request, more: Mapping[str, AnyOrigin], folder: Path
+    ) -> work.Answer | work.WantedBase | work.WantedCharts | work.Started:
+        """What a render can begin with; the program that it takes is found first, once for everybody."""
+        while isinstance(prepared := await self._prepared(request, more, folder), work.Wanted):
+            await self._find(prepared.program)
+        return prepared
 
     def _may_share(self, started: work.Started) -> bool:
         """Whether a render may share a process: a small one, where we have a program."""
