@@ -119,7 +119,7 @@ class Bench:
         """Run both sides of each scenario."""
         for scenario in scenarios:
             tell(scenario.name)
-            rounds = self._sides.rounds(scenario, self._size.rounds)
+            rounds = self._sides.rounds(scenario, self._size.rounds * scenario.often)
             self.rows += [
                 row_of(
                     rounds,

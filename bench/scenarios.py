@@ -43,6 +43,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     aims: Mapping[Quantity, Aim | None]
     for_go: tuple[str, ...] = ()  # arguments for Go's side alone
     profiled: bool = False
+    often: int = 1  # rounds for each one of others: what waits for a disk varies more
 
 
 def lists(resource: str, plural: str, count: int) -> tuple[Scenario, ...]:
@@ -92,6 +93,7 @@ def applies(counts: Mapping[int, int]) -> tuple[Scenario, ...]:
             arguments=("apply", "--workers", str(workers)),
             aims=WIDE_APPLY_AIMS if workers == widest else APPLY_AIMS,
             profiled=workers == widest,
+            often=2,
         )
         for workers, count in counts.items()
     )

@@ -188,7 +188,7 @@ class Engine:
             on_ready=self._cluster_ready,
             on_lost=self._cluster_lost,
         )
-        writing = WriteSettings(concurrency=settings.writes_at_once)
+        writing = WriteSettings(concurrency=settings.writes_at_once, patience=settings.patience)
         looker = Looker(manifests, settings.kept_objects, self._archive)
         self._syncer = Syncer(
             looker,

@@ -115,6 +115,8 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     kept_objects: Count = 100_000
     #: writes of one sync under way at once
     writes_at_once: Count = 32
+    #: a server that cannot answer is asked again for this long before a sync takes it for a failure
+    patience: timedelta = timedelta(seconds=30)
     #: a sync may take this long, all its attempts together; null: without end
     sync_timeout: timedelta | None = None
 

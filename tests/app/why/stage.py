@@ -24,7 +24,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kube import follow
 from trimtab.kube.cluster import Cluster, PatchType, Write
 from trimtab.kube.picture import Complete, Removed, Upserted
-from trimtab.settings import AppsSettings, Settings
+from trimtab.settings import AppsSettings, EngineSettings, Settings
 from trimtab.tasks import SystemClock
 
 LIMIT = 60.0  # seconds that something may take on a busy machine
@@ -149,7 +149,8 @@ class Stage:
 
 async def stage_in(cluster: Cluster, namespace: str, manifests: ManifestGenerator | None = None) -> Stage:
     """A stage whose records are where its objects are."""
-    settings = Settings(apps=AppsSettings(namespace=namespace))
+    engine = EngineSettings(patience=timedelta(seconds=1))  # what refuses here goes on refusing
+    settings = Settings(apps=AppsSettings(namespace=namespace), engine=engine)
     sources = Sources()
     installation = await find_installation(cluster, namespace)
     apps = Apps(cluster, settings, manifests or sources, installation, "ann@here")
