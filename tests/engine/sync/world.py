@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 from trimtab.engine.cache import ClusterCache
@@ -17,6 +18,7 @@ from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.live import Live
 from trimtab.engine.operations import Operation, OperationState, started
 from trimtab.engine.rows import Desired, Row, Verdict
+from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.hooks import Role, role_of
 from trimtab.engine.sync.operate import AfterWave, Control, operate
 from trimtab.engine.sync.options import SyncOptions
@@ -37,6 +39,7 @@ from trimtab.tasks import Clock, SystemClock
 TRACKING = OwnerAnnotation("here")
 STAND_INS = StandIns(b"a key for nothing but tests")
 REVISION = "4f2c9e1a7b3d"
+PATIENCE = timedelta(seconds=1)  # what does not answer here never will
 
 
 def wanted(manifest: Manifest, space: str, discovery: Discovery, unit: str = "shop") -> Desired:
@@ -165,6 +168,7 @@ class World:
             discovery=await self.discovery(),
             judge=judged_by(),
             stand_ins=STAND_INS,
+            settings=WriteSettings(patience=PATIENCE),
             control=control,
             replan=replan,
             after_wave=after_wave,
