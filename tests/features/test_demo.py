@@ -97,11 +97,14 @@ def test_the_demo_runs_from_an_installed_wheel_and_can_be_kept(
 def installed(folder: Path) -> str:
     """The command of a fresh environment that has the built wheel; its dependencies are those of this one."""
     uv, wheels, venv = str(Path(sys.executable).parent / "uv"), folder / "wheels", folder / "venv"
-    build = [uv, "build", "--wheel", "--offline", "--no-build-isolation", "--python", sys.executable]
+    alone = ("--offline", "--no-cache")  # a second run leaves nothing new behind
+    build = [uv, "build", "--wheel", *alone, "--no-build-isolation", "--python", sys.executable]
     subprocess.run([*build, "--out-dir", str(wheels), str(ROOT)], check=True, capture_output=True)
-    subprocess.run([uv, "venv", "--python", sys.executable, str(venv)], check=True, capture_output=True)
+    subprocess.run(
+        [uv, "venv", *alone, "--python", sys.executable, str(venv)], check=True, capture_output=True
+    )
     (wheel,) = wheels.glob("*.whl")
-    install = [uv, "pip", "install", "--offline", "--no-deps", "--python", str(venv / "bin" / "python")]
+    install = [uv, "pip", "install", *alone, "--no-deps", "--python", str(venv / "bin" / "python")]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
     (packages,) = (venv / "lib").glob("python3*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
