@@ -122,7 +122,7 @@ def name_of_no_letters(folder: Path) -> None:
 def notes_nested_beyond_reason(folder: Path) -> None:
     (folder / "odd.yaml").write_text(BY_HAND)
     (folder / "state").mkdir(exist_ok=True)
-    (folder / "state" / "odd.json").write_text('{"x":' + "[" * 5000 + "]" * 5000 + "}")
+    (folder / "state" / "odd.json").write_text('{"x":' + "[" * 100_000 + "]" * 100_000 + "}")
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,8 @@ def _objection(host: str, address: IpAddress, egress: Egress) -> str:
 
 
 def _nature(address: IpAddress) -> str:
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return ""  # it is what it wraps, and that is judged by itself; not every Python sees through it
     kinds = (
         (address.is_loopback, "is this machine itself"),
         (address.is_link_local, "is a link-local address"),
