@@ -89,7 +89,8 @@ class Proxy:
                 server.close()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._connections.pop(task).transport.abort()
+        writer = self._connections.pop(task)  # one that nobody holds complains before it is closed
+        writer.transport.abort()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection to its fate."""
