@@ -132,21 +132,18 @@ class Apps:
         async with plain_group() as group:
             rendering = group.create_task(manifests.begin()) if renders else None
             try:
-                entry = await (self._narrowed(unit, manifests) if renders and narrowly else self._whole())
+                entry = await self._entry(unit, manifests, narrowly=renders and narrowly)
                 async with self._worked_on(unit, manifests, entry, last_known) as work:
                     yield work
             finally:
                 if rendering is not None:
                     rendering.cancel()
 
-    async def _whole(self) -> ClusterEntry:
-        return opened(HERE, self.cluster)
-
-    async def _narrowed(self, unit: SyncUnit, manifests: Ahead) -> ClusterEntry:
+    async def _entry(self, unit: SyncUnit, manifests: Ahead, *, narrowly: bool) -> ClusterEntry:
         """The cluster, as far as it has to be read for this app."""
-        made = await manifests.peek() if unit.places is not None else None
+        made = await manifests.peek() if narrowly and unit.places is not None else None
         if made is None:
-            return await self._whole()
+            return opened(HERE, self.cluster)
         discovery, version = await facts_of(self.cluster)
         places = places_to_read(unit.places, made.manifests, unit.destination.namespace, discovery)
         return opened(HERE, AcquaintedCluster(self.cluster, discovery, version), places=places)

@@ -328,7 +328,7 @@ class Engine:
         The answer is the steps to do: reordered, or fewer. A `TrimtabError` it raises prevents the sync.
         After a crash it is asked again about the same plan, so it should answer the same.
         """
-        return self._syncer.ask_before(ask)
+        return self._syncer.before_sync.subscribe(ask)
 
     def on_sync_completed(self, told: Callable[[SyncUnit, OperationState], None]) -> Callable[[], None]:
         """Be told when an operation of a unit is over, however it ended."""

@@ -35,6 +35,7 @@ from trimtab.engine.cache.records import Judge, Recorder, judged_by
 from trimtab.engine.cache.states import Facts, KindStatus, facts_of
 from trimtab.engine.cache.trees import Branch
 from trimtab.engine.cache.watchers import Watchers
+from trimtab.engine.listeners import Subscribers
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.errors import Missing, TrimtabError, Unavailable
@@ -105,7 +106,7 @@ class ClusterCache:
             resting=bool(rest),
         )
         self._rest = rest
-        self._told: list[Callable[[Change], None]] = []
+        self._told = Subscribers[Callable[[Change], None]]()
 
     # --- keeping up -----------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class ClusterCache:
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for change in changes:
-            for told in tuple(self._told):
+            for told in self._told:
                 told(change)
 
     def _recorder(self) -> Recorder:
@@ -259,13 +260,7 @@ class ClusterCache:
 
     def subscribe(self, told: Callable[[Change], None]) -> Callable[[], None]:
         """Be told every change, in order, without awaiting; the answer ends it."""
-        self._told.append(told)
-
-        def unsubscribe() -> None:
-            if told in self._told:
-                self._told.remove(told)
-
-        return unsubscribe
+        return self._told.subscribe(told)
 
     def tree(
         self, roots: Iterable[ResourceKey], descend: Callable[[Live], bool] | None = None

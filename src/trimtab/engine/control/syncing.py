@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.looking import Looker, Sight
+from trimtab.engine.listeners import Subscribers
 from trimtab.engine.operations import Operation, OperationPhase, OperationState, started
 from trimtab.engine.rows import Desired, Row
 from trimtab.engine.sync.acts import Outcome
@@ -111,13 +112,7 @@ class Syncer:
         self._settings = settings
         self._timeout = timeout
         self._clock = clock
-        self._before: dict[object, BeforeSync] = {}
-
-    def ask_before(self, ask: BeforeSync) -> Callable[[], None]:
-        """Ask somebody about every plan from now on; the answer ends it."""
-        ticket = object()
-        self._before[ticket] = ask
-        return lambda: self._before.pop(ticket, None) and None
+        self.before_sync = Subscribers[BeforeSync]()
 
     def begin(self, operation: Operation) -> OperationState:
         """The state of an operation that is about to begin."""
@@ -164,7 +159,7 @@ class Syncer:
     async def _asked(self, unit: SyncUnit, plan: SyncPlan) -> SyncPlan:
         """The plan as those who are asked before syncs leave it."""
         steps = plan.steps
-        for ask in tuple(self._before.values()):
+        for ask in self.before_sync:
             try:
                 answer = ask(unit, steps)
                 steps = tuple(await answer if inspect.isawaitable(answer) else answer)
