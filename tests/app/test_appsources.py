@@ -16,6 +16,7 @@ from trimtab.app.appsources import (
     lent_to,
     recorded,
     revisions_in,
+    short,
     source_reports,
     sources_in,
     unit_behind,
@@ -31,6 +32,14 @@ def chart(*files: str, ref: str = "", parameter: str = "") -> AppSource:
     parameters = (FileParameter(name="a", path=parameter),) if parameter else ()
     helm = Helm(value_files=files, file_parameters=parameters)
     return AppSource(repo_url="c", target_revision="^1", ref=ref, spec=SourceSpec(chart="web", helm=helm))
+
+
+def test_commits_are_shortened_one_by_one_and_nothing_else_is() -> None:
+    one, other = "ab12" * 10, "cd34" * 10
+    assert short(f"{one},1.4.2-a-very-long-version,{other},files:0123456789ab") == (
+        "ab12ab12ab,1.4.2-a-very-long-version,cd34cd34cd,files:0123456789ab"
+    )
+    assert short("") == ""
 
 
 def test_one_source_is_recorded_as_it_always_was() -> None:

@@ -30,6 +30,9 @@ HERE: Final = "here"
 MOST_SOURCES: Final = 32
 #: stands between revisions: no commit, no version of a chart and no digest of a folder has one in it
 _COMMA: Final = ","
+#: digits of a commit that people read
+_DIGITS: Final = 10
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _REF: Final = re.compile(r"[A-Za-z0-9_-]+")
 #: stands between a unit and the number of its source; no id has one in it
 _BREAK: Final = "\n"
@@ -144,6 +147,17 @@ def revisions_in(revision: str, sources: AppSources, subject: str) -> tuple[str,
         reason = f"{revision} names {len(parts)} revisions, and it has {count} sources"
         raise InvalidSpec(subject, reason, "Name one for each, or one for the first that is rendered")
     return tuple(revision if number == sources.first else "" for number in range(count))
+
+
+def short(revision: str) -> str:
+    """A revision as people read it: commits by their first digits, all others as they are."""
+    parts = revision.split(_COMMA)
+    return _COMMA.join(each[:_DIGITS] if _COMMIT.fullmatch(each) else each for each in parts)
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision means one commit and no other."""
+    return _COMMIT.fullmatch(revision) is not None
 
 
 def source_reports(sources: AppSources, revision: str) -> list[dict[str, str]]:

@@ -63,7 +63,8 @@ def _unit_meant(asked: Asked) -> SyncUnit:
 
     found = source_asked(asked)
     if found is None:
-        reason, remedy = "there is no such folder", "Name a folder, a Git address, a chart or a unit file"
+        what = "file" if asked.source.endswith((".yaml", ".yml")) else "folder"
+        reason, remedy = f"there is no such {what}", "Name a folder, a Git address, a chart or a unit file"
         raise InvalidSpec(f"source {asked.source}", reason, remedy)
     return SyncUnit(
         id=asked.app or name_for(found),
