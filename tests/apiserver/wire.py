@@ -253,30 +253,33 @@ MASKS = (
 )
 
 
-def told(client: Client, exchange: Exchange) -> list[Any]:
-    """What a server makes of an exchange: its answers, and how the connection ends early if it does."""
+def told(client: Client, exchange: Exchange, *, whole: bool = False) -> list[Any]:
+    """What a server makes of an exchange: its answers, and how the connection ends early if it does.
+
+    Long documents and most headers are left out, unless the `whole` is asked for.
+    """
     raw = socket.create_connection(("127.0.0.1", client.port), timeout=30)
     if exchange.plain:
         with raw:
-            return _spoken(raw, exchange, client.token)
+            return _spoken(raw, exchange, client.token, whole=whole)
     tls = client.tls(exchange.protocols)
     with tls.wrap_socket(raw, server_hostname="127.0.0.1") as line:
         if exchange.protocols:
             return [line.selected_alpn_protocol()]
-        return _spoken(line, exchange, client.token)
+        return _spoken(line, exchange, client.token, whole=whole)
 
 
-def _spoken(line: socket.socket, exchange: Exchange, token: str) -> list[Any]:
+def _spoken(line: socket.socket, exchange: Exchange, token: str, *, whole: bool) -> list[Any]:
     with closing(line.makefile("rb")) as answers:
         line.sendall(exchange.sent.replace(TOKEN, token).encode())
-        found = [_answer(answers, exchange)]
+        found = [_answer(answers, exchange, whole=whole)]
         if exchange.then:
             line.sendall(exchange.then.encode())
-        found += [_answer(answers, exchange) for _ in range(exchange.answers - 1)]
+        found += [_answer(answers, exchange, whole=whole) for _ in range(exchange.answers - 1)]
     return [_masked(each) for each in found]
 
 
-def _answer(stream: BinaryIO, exchange: Exchange) -> Any:
+def _answer(stream: BinaryIO, exchange: Exchange, *, whole: bool) -> Any:
     """One answer, read as far as it says that it goes."""
     try:
         first = stream.readline().decode()
@@ -289,13 +292,18 @@ def _answer(stream: BinaryIO, exchange: Exchange) -> Any:
         name, _, text = line.partition(":")
         headers.setdefault(name.lower(), []).append(text.strip())
     code = int(first.split()[1])
-    bodiless = code == 100 or exchange.sent.startswith("HEAD ")
+    bodiless = code in (100, 204) or exchange.sent.startswith("HEAD ")
     body = b"" if bodiless else _body(stream, headers)
     media = headers.get("content-type", [""])[0]
-    said = {name: sorted(headers[name]) for name in TOLD if name in headers}
+    said = {name: sorted(headers[name]) for name in (headers if whole else TOLD) if name in headers}
     if exchange.briefly and code == 200:
         return {"code": code, "media": media, "headers": said}
-    return {"code": code, "media": media if body else "", "headers": said, "said": _read(body, media)}
+    return {
+        "code": code,
+        "media": media if body else "",
+        "headers": said,
+        "said": _read(body, media, whole=whole),
+    }
 
 
 def _body(stream: BinaryIO, headers: Mapping[str, list[str]]) -> bytes:
@@ -310,9 +318,11 @@ def _body(stream: BinaryIO, headers: Mapping[str, list[str]]) -> bytes:
     return stream.read(int(length[0])) if length else stream.read()
 
 
-def _read(body: bytes, media: str) -> Any:
+def _read(body: bytes, media: str, *, whole: bool) -> Any:
     """What is said; where it is laid out over many lines, as it stands; long documents by their start."""
     text = body.decode(errors="replace")
+    if whole:
+        return json.loads(text) if media.endswith("json") else text
     if text and media.startswith(JSON) and text.count("\n") <= 1 and len(text) < 5000:
         return json.loads(text)
     return text if len(text) < 5000 else "a long document"
