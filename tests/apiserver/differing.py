@@ -77,6 +77,7 @@ OTHER_THERE = post("/api/v1/namespaces", {"metadata": {"name": OTHER}})
 NEW_MAP = post(f"{OTHER_MAPS}?dryRun=All", {"metadata": {"name": "new"}})
 NOWHERE = "https://127.0.0.1:1/"  # nobody listens there
 QUOTAS = f"/api/v1/namespaces/{OTHER}/resourcequotas"
+NONE = {"configmaps": "0"}
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 WEBHOOK = {
     "name": "differing.example.com",
@@ -288,7 +289,8 @@ DIFFERING: Mapping[str, Difference] = {
             Proof(
                 given=(
                     OTHER_THERE,
-                    post(QUOTAS, {"metadata": {"name": "none"}, "spec": {"hard": {"configmaps": "0"}}}),
+                    post(QUOTAS, {"metadata": {"name": "none"}, "spec": {"hard": NONE}}),
+                    patch(f"{QUOTAS}/none/status", {"status": {"hard": NONE, "used": NONE}}, MERGE),
                 ),
                 asked=post(OTHER_MAPS, {"metadata": {"name": "new"}}),  # trial runs are not counted
                 settles=403,
