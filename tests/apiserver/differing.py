@@ -20,6 +20,7 @@ from tests.apiserver.conversation import masked
 from tests.apiserver.wire import DRY, FOLDER, Exchange, delete, get, send, told
 
 REAL, EMBEDDED = FOLDER / "differing.json", FOLDER / "differing_embedded.json"
+DONE = (200, 201, 409)
 PATIENCE = 30.0  # seconds in which a real server notices what it was told
 
 
@@ -47,6 +48,11 @@ def post(path: str, body: Any, *headers: str) -> Exchange:
 
 def patch(path: str, body: Any, media: str) -> Exchange:
     return send("PATCH", path, json.dumps(body), media=media)
+
+
+def pem(kind: str) -> str:
+    """A block that says to be of a kind, and is of none."""
+    return f"-----BEGIN {kind}-----\nYQ==\n-----END {kind}-----\n"
 
 
 def metadata_of(path: str) -> Proof:
@@ -127,7 +133,26 @@ CONVERTED = definition(
         "webhook": {"clientConfig": {"url": NOWHERE}, "conversionReviewVersions": ["v1"]},
     },
 )
+OUTDATED = definition("outdated", ANYTHING)
+OUTDATED_OBJECTS = f"/apis/differing.example.com/v1/namespaces/{CORE[19:]}/outdated"
+NEWER_OBJECTS = OUTDATED_OBJECTS.replace("/v1/", "/v2/")
+OUTDATED_OBJECT = {
+    "apiVersion": "differing.example.com/v1",
+    "kind": "Outdated",
+    "metadata": {"name": "kept"},
+}
+OUTDATED_PATH = f"{DEFINITIONS}/outdated.differing.example.com"
+
+
+def served(*versions: str) -> Exchange:
+    """The definition with these versions alone, the last of which is the one to keep objects in."""
+    described = {"served": True, "schema": {"openAPIV3Schema": ANYTHING}}
+    listed = [{"name": name, "storage": name == versions[-1], **described} for name in versions]
+    return patch(OUTDATED_PATH, {"spec": {"versions": listed}}, MERGE)
+
+
 RULED = definition("ruled", {**ANYTHING, "x-kubernetes-validations": [{"rule": "self.is.no.rule("}]})
+REPLICAS = '{"metadata":{"name":"new"},"spec":{"replicas":%s}}'
 DEEP = '{"metadata":{"name":"new"},"unknown":' + "[" * 5000 + "]" * 5000 + "}"
 
 # -- the differences --------------------------------------------------------------------------------------
@@ -166,6 +191,42 @@ DIFFERING: Mapping[str, Difference] = {
                 ),
                 settles=500,
                 after=(delete(f"{DEFINITIONS}/converted.differing.example.com"),),
+            ),
+        ),
+    ),
+    "watches of objects that are kept in a version which their definition gave up": Difference(
+        real="429",
+        ours="an event of an error",
+        proofs=(
+            Proof(
+                given=(
+                    post(DEFINITIONS, OUTDATED),
+                    post(OUTDATED_OBJECTS, OUTDATED_OBJECT),
+                    served("v1", "v2"),
+                    patch(f"{OUTDATED_PATH}/status", {"status": {"storedVersions": ["v2"]}}, MERGE),
+                    served("v2"),
+                ),
+                asked=get(f"{NEWER_OBJECTS}?watch=1&timeoutSeconds=1"),
+                settles=429,
+                part=("reason",),
+                after=(served("v1", "v2"), delete(f"{NEWER_OBJECTS}/kept"), delete(OUTDATED_PATH)),
+            ),
+        ),
+    ),
+    "Warnings of TLS Secrets": Difference(
+        real="of whatever makes no pair of a certificate and its key",
+        ours="of what is no PEM",
+        proofs=(
+            Proof(
+                asked=post(
+                    f"{CORE}/secrets?dryRun=All",
+                    {
+                        "metadata": {"name": "new"},
+                        "type": "kubernetes.io/tls",
+                        "stringData": {"tls.crt": pem("CERTIFICATE"), "tls.key": pem("PRIVATE KEY")},
+                    },
+                ),
+                part=("warning",),
             ),
         ),
     ),
@@ -298,9 +359,17 @@ DIFFERING: Mapping[str, Difference] = {
             ),
         ),
     ),
+    "refusals of numbers with an exponent in integers": Difference(
+        real="show the number as it is written, and the field",
+        ours="show the number as it is read; of one that nothing can hold not the field",
+        proofs=tuple(
+            Proof(asked=send("POST", WEB.replace("/web", "?dryRun=All"), REPLICAS % number))
+            for number in ("1e2", "1e400")
+        ),
+    ),
     "an apply or a strategic merge patch with an integer that its field cannot hold": Difference(
         real="its lowest bits are kept, without a word",
-        ours="refused",
+        ours="an apply is refused; a patch keeps the number whole",
         proofs=(
             Proof(
                 asked=patch(
@@ -333,7 +402,7 @@ PROOFS = {
 
 def shown(client: Client, proof: Proof, *, patiently: bool = False) -> Any:
     """What a server makes of a proof; `patiently` waits until it has noticed what was given."""
-    with _given(client, proof):
+    with _given(client, proof, patiently=patiently):
         end = monotonic() + PATIENCE
         answer = _asked(client, proof)
         while patiently and proof.settles not in (0, answer["code"]) and monotonic() < end:
@@ -347,14 +416,21 @@ def _asked(client: Client, proof: Proof) -> Any:
 
 
 @contextmanager
-def _given(client: Client, proof: Proof) -> Iterator[None]:
+def _given(client: Client, proof: Proof, *, patiently: bool) -> Iterator[None]:
     for each in proof.given:
-        told(client, each)
+        _done(client, each, patiently=patiently)
     try:
         yield
     finally:
         for each in proof.after:
-            told(client, each)
+            _done(client, each, 404, patiently=patiently)
+
+
+def _done(client: Client, exchange: Exchange, *more: int, patiently: bool) -> None:
+    """Do what others build upon, as soon as the server has noticed what this builds upon itself."""
+    end = monotonic() + PATIENCE
+    while told(client, exchange)[0]["code"] not in (*DONE, *more) and patiently and monotonic() < end:
+        pass
 
 
 def _part(answer: Any, proof: Proof) -> Any:

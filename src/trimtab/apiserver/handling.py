@@ -39,12 +39,11 @@ from trimtab.apiserver.refusing import forbidden, method_not_allowed
 from trimtab.apiserver.requests import Address
 from trimtab.apiserver.routes import NO_PAGE, NoKind, NoSuchGroup, Route, check_kind, route
 from trimtab.apiserver.versions import shown
-from trimtab.apiserver.watching import Event, Watch, bookmark_object
+from trimtab.apiserver.watching import Event, Watch, bookmark_object, next_bookmark
 from trimtab.kube.refusals import Refused, bad_request
 
 logger = logging.getLogger(__name__)
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
-BOOKMARK_EVERY = 60.0
 FRESH = "no-cache, private"  # nobody may keep what is told
 PLAIN = Form()
 VARYING = MultiDictProxy(MultiDict((("Vary", "Accept-Encoding"), ("Vary", "Accept"))))
@@ -239,7 +238,7 @@ async def _told(
     end = loop.time() + seconds
     try:
         while loop.time() < end:
-            due = min(end, loop.time() + BOOKMARK_EVERY) if bookmarks else end
+            due = next_bookmark(loop.time(), end) if bookmarks else end
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
                     await _follow(response, watch, address, form)
