@@ -51,7 +51,7 @@ judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not roo
 	@$(BIN)/python -m scripts.judge_fresh
 
 judge-behaviours: setup ## compare the stories of behaviours with the real controllers, at length
-	@$(BIN)/pytest -m judge tests/contract
+	@$(BIN)/pytest -m judge tests/contract tests/apiserver
 
 judge-kills: setup ## kill every verb that writes after each of its writes, one after another
 	@$(BIN)/pytest -m judge tests/features/test_kills.py
