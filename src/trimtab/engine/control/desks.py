@@ -174,7 +174,8 @@ class Desk:
 
     def places(self, unit: str) -> tuple[Place, ...] | None:
         """Where objects carry the mark of a unit; None if that was not looked for everywhere."""
-        is_seen = self.entry.places is None and not self.cache.facts().errors
+        is_all = self.entry.places is None and not self.entry.namespaces
+        is_seen = is_all and not self.cache.facts().errors
         if not is_seen or not all(each.is_current for each in self.cache.kinds()):
             return None
         return places_of(live.key for live in self.cache.managed(self.ways.tracking.mark_for(unit)))
