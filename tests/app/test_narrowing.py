@@ -14,6 +14,7 @@ from trimtab.app.apps import Apps, SyncFailed
 from trimtab.app.narrowing import places_to_read
 from trimtab.engine.operations import Operation
 from trimtab.engine.places import Place
+from trimtab.engine.rows import Verdict
 from trimtab.engine.units import SyncUnit
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.objects import Page
@@ -131,6 +132,20 @@ async def test_the_first_sync_of_an_app_and_those_after_it_read_its_places_alone
     await sync(world, again, prune=True)
     assert set(again.listed) == places
     assert (await world.get("Secret", "two"), list(await world.values())) == (None, ["one"])
+
+
+async def test_whoever_looks_at_an_app_reads_its_places_alone_also_while_its_source_is_away() -> None:
+    world = World()
+    world.sources.declare("shop", config_map("one"), secret("two"))
+    await sync(world)
+    world.sources.is_down = True
+    seen = Listened(world.cluster)
+    apps = await world.apps(seen)
+    async with apps.work_on(await world.unit("shop"), renders=True, narrowly=True, only_looks=True) as work:
+        assert (await work.differing()).objects == ()
+        assert (await work.look()).status.verdict is Verdict.SYNCED
+        assert work.away is not None
+    assert set(seen.listed) == {("Namespace", ""), ("ConfigMap", "default"), ("Secret", "default")}
 
 
 async def test_an_app_whose_places_were_never_recorded_is_looked_for_everywhere_once() -> None:

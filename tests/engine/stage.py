@@ -122,10 +122,16 @@ class Sources:
 class Stage:
     """One engine with its sources, its clusters and all that it tells."""
 
-    def __init__(self, cluster: Any, namespace: str, store: SyncUnitStore | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Any,
+        namespace: str,
+        store: SyncUnitStore | None = None,
+        sources: Sources | None = None,
+    ) -> None:
         self.cluster = Counted(cluster)
         self.namespace = namespace
-        self.sources = Sources()
+        self.sources = sources or Sources()
         self.store = store or MemoryStore()
         self.clusters = GivenClusters({"here": cast(Cluster, self.cluster)})
         #: several stages may stand in one cluster
@@ -213,7 +219,8 @@ class Stage:
     async def create(self, manifest: Json) -> None:
         """Make an object behind the engine's back."""
         resource = await self.resource(manifest["kind"])
-        await cast(Cluster, self.cluster).create(resource, manifest, namespace=self.namespace)
+        space = self.namespace if resource.namespaced else ""
+        await cast(Cluster, self.cluster).create(resource, manifest, namespace=space)
 
     async def delete(self, kind: str, name: str) -> None:
         """Delete an object behind the engine's back."""

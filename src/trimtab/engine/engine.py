@@ -248,7 +248,7 @@ class Engine:
             plain_group() as rooms,
             plain_group() as group,
         ):
-            self._jq = JqPaths(workers)
+            self._jq = JqPaths(workers, clock=self._clock)
             self._rooms.begin(rooms)
             self._operator.begin(group)
             self._leaving.begin(group)

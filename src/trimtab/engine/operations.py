@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,6 +49,10 @@ class SyncPhase(enum.Enum):
 
     # Results are looked up by it all the time, and there is only one of each.
     __hash__ = object.__hash__
+
+
+#: names one step of an operation: what becomes of one object in one phase
+StepName: TypeAlias = tuple[ResourceKey, SyncPhase]
 
 
 class Strategy(enum.Enum):

@@ -25,6 +25,7 @@ from trimtab.app.shards import app_lease
 from trimtab.app.unitfiles import Origin
 from trimtab.engine.events import ClusterLost, OperationEnded, OperationWaits
 from trimtab.engine.operations import Operation
+from trimtab.engine.places import Place
 from trimtab.engine.rows import Verdict
 from trimtab.engine.stores.records import SECRETS
 from trimtab.engine.units import Destination, Policy, SyncUnit, UnitStatus
@@ -68,6 +69,8 @@ async def test_automated_units_are_synced_others_looked_at_and_folders_left_to_t
         assert [unit.id for unit in stand.units] == ["auto", "manual"]
         assert "a folder of somebody's machine" in stand.left["owned"]
     assert (await stage.value("auto"), await stage.value("manual")) == ("1", None)
+    places = [(await stage.records.get(name)).places for name in ("auto", "manual")]
+    assert places == [(Place("", "ConfigMap", "default"),)] * 2, "commands need not look elsewhere"
     assert await stage.records.get("owned") == owned
 
 

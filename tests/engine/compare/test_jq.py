@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.engine.compare.world import World
 from tests.kube.world import deployment
 from trimtab.engine.compare.ignoring import IgnoreRule, Rules
-from trimtab.engine.compare.jq import STRIKES, WORKERS, JqPaths
+from trimtab.engine.compare.jq import CHECKED_AGAIN_AFTER, CHECKS, STRIKES, WORKERS, JqPaths
 from trimtab.engine.rows import Verdict
 from trimtab.kube.cluster import PatchType, Write
-from trimtab.tasks import WorkerProcesses
+from trimtab.tasks import WorkerCrashed, WorkerProcesses
+from trimtab.tasks.clock import ManualClock
 
 ENDLESS = "last(repeat(.))"
 GREEDY = "reduce range(60) as $n ([1]; . + .) | .[0]"
@@ -54,6 +55,38 @@ async def test_an_expression_that_cannot_be_read_is_told(jq: JqPaths) -> None:
     assert set(bad) == {".a[", "$nowhere"}
     assert "syntax error" in bad[".a["]
     assert await jq.bad([".a["]) == {".a[": bad[".a["]}
+
+
+class Mortal:
+    """Workers that end before they answer, so many times."""
+
+    def __init__(self, pool: WorkerProcesses, deaths: int) -> None:
+        self._pool, self.deaths, self.asked = pool, deaths, 0
+
+    async def run(self, *job: Any, **limits: Any) -> bytes:
+        self.asked += 1
+        if self.asked <= self.deaths:
+            raise WorkerCrashed("a worker process", "it was killed")
+        return await self._pool.run(*job, **limits)
+
+
+async def test_an_expression_whose_worker_ended_is_checked_again_at_once(pool: WorkerProcesses) -> None:
+    mortal = Mortal(pool, deaths=1)
+    assert await JqPaths(cast(WorkerProcesses, mortal)).bad([".a"]) == {}
+    assert mortal.asked == 2
+
+
+async def test_that_workers_ended_is_not_remembered_of_an_expression(pool: WorkerProcesses) -> None:
+    mortal, clock = Mortal(pool, deaths=CHECKS), ManualClock()
+    jq = JqPaths(cast(WorkerProcesses, mortal), clock=clock)
+    told = {".a": "whether it can be compiled is not known: it was killed"}
+    assert await jq.bad([".a"]) == told
+    assert await jq.bad([".a"]) == told
+    assert mortal.asked == CHECKS, "what ends workers does not do so at every look"
+    await clock.advance(CHECKED_AGAIN_AFTER)
+    assert await jq.bad([".a"]) == {}
+    assert await jq.bad([".a"]) == {}
+    assert mortal.asked == CHECKS + 1, "what was found is remembered"
 
 
 @pytest.mark.fact("D35")

@@ -203,6 +203,8 @@ def test_an_object_that_cannot_be_named_is_told_and_nothing_may_be_pruned(bad: M
     assert (finding.kind, finding.subject, finding.reason) == (FindingKind.INVALID, "manifest 2", reason)
     assert finding.remedy
     assert not found.complete
+    (key,) = found.refused
+    assert key.name == "manifest 2", "it fails in its own place"
 
 
 @pytest.mark.parametrize("field", ["labels", "annotations"])

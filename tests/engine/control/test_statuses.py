@@ -102,17 +102,29 @@ def test_findings_claims_and_problems_become_conditions() -> None:
     ]
 
 
+def test_what_is_said_of_a_bad_object_is_said_once() -> None:
+    bad = replace(row("b", live=False, desired=False), problem="its labels are a list")
+    finding = Finding(
+        kind=FindingKind.INVALID, subject="b.yaml", reason="its labels are a list", remedy="", key=bad.key
+    )
+    found = status_after(UnitStatus(), (bad,), (finding,), revision="", rendered="", declared="", now=NOW)
+    assert [(each.type, each.message) for each in found.conditions] == [
+        (ConditionType.INVALID_SPEC, "b.yaml: its labels are a list.")
+    ]
+
+
 def test_sync_options_that_mean_nothing_are_one_condition_that_names_words_and_objects() -> None:
     findings = [odd_words("unit shop", ["Prun=true"]), odd_words("ConfigMap shop/a", ["X", "Y=1"])]
     found = status_after(UnitStatus(), (), findings, revision="", rendered="", declared="", now=NOW)
     words = (
         "sync options: unit shop: nothing is meant by Prun=true; ConfigMap shop/a: nothing is meant by X, Y=1"
+        ". Mend these words, or remove them."
     )
     assert [(each.type, each.message) for each in found.conditions] == [(ConditionType.OPTIONS, words)]
     many = [odd_words(f"ConfigMap shop/{number}", ["X"]) for number in range(9)]
     found = status_after(UnitStatus(), (), many, revision="", rendered="", declared="", now=NOW)
     (one,) = found.conditions
-    assert one.message.endswith("; and 4 more objects")
+    assert "; and 4 more objects. Mend" in one.message
 
 
 def test_what_is_said_of_a_source_is_one_condition_however_much_it_is() -> None:

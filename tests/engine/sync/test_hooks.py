@@ -18,6 +18,7 @@ from trimtab.engine.sync.hooks import (
     hook_types,
     phase_from,
     role_of,
+    unknown_hook_words,
 )
 
 NATIVE, HELM, OURS = "argocd.argoproj.io/hook", "helm.sh/hook", "trimtab.dev/hook"
@@ -54,6 +55,27 @@ def test_hook_annotations_are_read_in_all_their_spellings(
     annotations: dict[str, str], types: tuple[HookType, ...], role: Role
 ) -> None:
     assert (hook_types(annotations), role_of(annotations)) == (types, role)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "odd"),
+    [
+        ({}, ()),
+        ({OURS: "PreSync,PostSync", "trimtab.dev/hook-delete-policy": "HookFailed"}, ()),
+        ({OURS: "PreSink, Sync"}, ("trimtab.dev/hook: PreSink",)),
+        ({NATIVE: ""}, ("argocd.argoproj.io/hook: ",)),
+        ({HELM: "pre-install,test,crd-install"}, ()),
+        ({HELM: "pre-instal"}, ("helm.sh/hook: pre-instal",)),
+        (
+            {HELM: "pre-install", "helm.sh/hook-delete-policy": "never"},
+            ("helm.sh/hook-delete-policy: never",),
+        ),
+    ],
+)
+def test_words_about_hooks_that_mean_nothing_are_told(
+    annotations: dict[str, str], odd: tuple[str, ...]
+) -> None:
+    assert unknown_hook_words(annotations) == odd
 
 
 def test_only_types_of_a_sync_are_phases_of_it() -> None:

@@ -11,6 +11,7 @@ from trimtab.engine.sync.options import (
     check_words,
     delete_consent,
     object_options,
+    odd_words,
     option_list,
     prune_consent,
     sync_options,
@@ -23,6 +24,24 @@ from trimtab.errors import InvalidSpec
 from trimtab.kube.cluster import Propagation
 
 ARGOCD, OURS = "argocd.argoproj.io/sync-options", "trimtab.dev/sync-options"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "odd"),
+    [
+        ({}, ()),
+        ({"trimtab.dev/sync-wave": " -3 ", OURS: "Prune=false,Replace=true"}, ()),
+        ({"trimtab.dev/sync-wave": "soon"}, ("trimtab.dev/sync-wave: soon",)),
+        ({"helm.sh/hook-weight": "9" * 12}, (f"helm.sh/hook-weight: {'9' * 12}",)),
+        ({OURS: "Prun=false"}, ("Prun=false",)),
+        ({OURS: "Prune=false,Prune=true"}, ("Prune=true after Prune=false",)),
+        ({OURS: "Prune=false", ARGOCD: "Prune=confirm"}, ("Prune=confirm after Prune=false",)),
+    ],
+)
+def test_what_means_nothing_or_contradicts_itself_is_told(
+    annotations: dict[str, str], odd: tuple[str, ...]
+) -> None:
+    assert odd_words(annotations) == odd
 
 
 @pytest.mark.fact("S54")

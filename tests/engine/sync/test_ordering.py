@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.engine.operations import SyncPhase
-from trimtab.engine.sync.ordering import Place, kind_rank, ordered
+from trimtab.engine.sync.ordering import Slot, kind_rank, ordered
 from trimtab.resources.keys import ResourceKey
 
 PRE, SYNC, POST = SyncPhase.PRE_SYNC, SyncPhase.SYNC, SyncPhase.POST_SYNC
@@ -24,22 +24,22 @@ def at(
     prune: bool = False,
     last: bool = False,
     defines: tuple[str, str] | None = None,
-) -> Place:
+) -> Slot:
     key = ResourceKey(group, kind, namespace, name)
-    return Place(step=0, key=key, phase=phase, wave=wave, prune=prune, last=last, defines=defines)
+    return Slot(step=0, key=key, phase=phase, wave=wave, prune=prune, last=last, defines=defines)
 
 
-def told(*places: Place) -> list[tuple[str, str, int]]:
+def told(*places: Slot) -> list[tuple[str, str, int]]:
     numbered = [_numbered(place, number) for number, place in enumerate(places)]
     return [(place.key.name, place.phase.value, place.wave) for place in ordered(numbered)]
 
 
-def _numbered(place: Place, number: int) -> Place:
+def _numbered(place: Slot, number: int) -> Slot:
     fields = {field: getattr(place, field) for field in place.__struct_fields__}
-    return Place(**{**fields, "step": number})
+    return Slot(**{**fields, "step": number})
 
 
-def names(*places: Place) -> list[str]:
+def names(*places: Slot) -> list[str]:
     return [name for name, _, _ in told(*places)]
 
 
@@ -149,7 +149,7 @@ def test_the_waves_of_prunes_are_mirrored_among_themselves(
         ((at("a", wave=-7),), 1),
     ],
 )
-def test_what_is_pruned_last_goes_after_the_highest_wave(places: tuple[Place, ...], wave: int) -> None:
+def test_what_is_pruned_last_goes_after_the_highest_wave(places: tuple[Slot, ...], wave: int) -> None:
     found = told(at("gone", prune=True, last=True), *places)
     assert ("gone", "Sync", wave) in found
 
@@ -161,7 +161,7 @@ KINDS = st.sampled_from(
 
 
 @st.composite
-def some_places(draw: st.DrawFn) -> list[Place]:
+def some_places(draw: st.DrawFn) -> list[Slot]:
     found = []
     for number in range(draw(st.integers(0, 12))):
         group, kind = draw(KINDS)
@@ -170,7 +170,7 @@ def some_places(draw: st.DrawFn) -> list[Place]:
         key = ResourceKey(group, kind, space, f"n{number}")
         prune = draw(st.booleans())
         found.append(
-            Place(
+            Slot(
                 step=number,
                 key=key,
                 phase=draw(st.sampled_from(SyncPhase)) if not prune else SYNC,
@@ -184,7 +184,7 @@ def some_places(draw: st.DrawFn) -> list[Place]:
 
 
 @given(some_places())
-def test_no_step_is_lost_or_doubled_and_phases_and_waves_never_go_back(places: list[Place]) -> None:
+def test_no_step_is_lost_or_doubled_and_phases_and_waves_never_go_back(places: list[Slot]) -> None:
     found = ordered(places)
     assert sorted(place.step for place in found) == [place.step for place in places]
     phases = list(SyncPhase)
@@ -194,7 +194,7 @@ def test_no_step_is_lost_or_doubled_and_phases_and_waves_never_go_back(places: l
 
 @settings(max_examples=300)
 @given(some_places())
-def test_every_namespace_and_definition_comes_before_what_needs_it(places: list[Place]) -> None:
+def test_every_namespace_and_definition_comes_before_what_needs_it(places: list[Slot]) -> None:
     found = [place for place in ordered(places) if not place.prune]
     for number, place in enumerate(found):
         later = found[number + 1 :]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from trimtab.interfaces.cli.completing import within
+from trimtab.interfaces.cli.completing import files_and_folders, within
 from trimtab.interfaces.cli.verbs import trimtab
 
 BIN = Path(sys.executable).parent
@@ -31,17 +31,41 @@ ask trimtab history --cont
 ask trimtab wait -o x --for s
 ask trimtab status ""
 ask trimtab sync ""
+ask trimtab sync un
+ask trimtab plan units/
 """
 
 
-def test_bash_completes_and_is_silent_where_there_is_no_cluster(tmp_path: Path) -> None:
-    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)}
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """A folder of folders, of which one holds unit files beside other things."""
+    (tmp_path / "units" / "old").mkdir(parents=True)
+    (tmp_path / "units" / "shop.yaml").write_text("# the shop\nsources:\n- repoURL: https://git.example\n")
+    (tmp_path / "units" / "web.yml").write_text("source: {folder: web}\n")
+    (tmp_path / "units" / "settings.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
+    (tmp_path / "units" / "notes.txt").write_text("source: none\n")
+    return tmp_path
+
+
+def test_unit_files_are_offered_with_the_folders_beside_them(units: Path) -> None:
+    here = f"{units}/units/"
+    assert files_and_folders(here) == [f"{here}shop.yaml", f"{here}web.yml", f"{here}old"]
+    assert files_and_folders(f"{here}w") == [f"{here}web.yml"]
+    assert files_and_folders(f"{units}/un") == [], "shells find folders by themselves"
+    assert files_and_folders(f"{units}/nowhere/") == []
+
+
+def test_bash_completes_and_is_silent_where_there_is_no_cluster(units: Path) -> None:
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(units)}
     command = ["bash", "--norc", "-c", ASK]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=units)
     assert done.stderr == ""
     defined, *answers = done.stdout.splitlines()
     assert defined.endswith("-F _trimtab_completion trimtab")
-    assert answers == ["history", "--context", "synced suspended", "", "compopt -o dirnames", ""]
+    folders = "compopt -o dirnames"
+    assert answers[:4] == ["history", "--context", "synced suspended", ""]
+    assert answers[4:8] == [folders, "", folders, ""]
+    assert answers[8:] == [folders, "units/shop.yaml units/web.yml units/old"]
 
 
 #: as zsh would ask, with what is found printed

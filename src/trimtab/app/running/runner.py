@@ -247,6 +247,7 @@ class Runner:
         records = self._records(lease)
         store = ShardStore(records, shard, busy, heard=self._commits.hear if self._commits else None)
         engine = self._engine(lease, store, visits=shard.number == 0)
+        store.learn_places(engine.places)
         keeping = _Keeping(engine, store, engine.metrics())
         self._kept[shard], self._holders[shard] = keeping, self._home.me
         self._reaching.discard(shard)

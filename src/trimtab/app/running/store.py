@@ -2,20 +2,34 @@
 
 Units of other shards, and those that are left to their owners, are not there. A unit that somebody was at
 work on when the shard was taken is told once he is done: whoever comes later sees the shard's lease and
-leaves the work to us.
+leaves the work to us. Where objects of a unit are, the engine has seen: what it writes anyway says that, too,
+so that commands need not look everywhere.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from trimtab.app.shards import Shard, app_lease, is_kept
 from trimtab.engine import RecordStore
 from trimtab.engine.operations import Operation
+from trimtab.engine.places import Place, widened
+from trimtab.engine.stores.changing import with_operation, with_status
 from trimtab.engine.units import Gone, Stored, SyncUnit, UnitMissing, UnitNews, UnitStatus, Unreadable
+from trimtab.errors import TrimtabError
 from trimtab.kube import Lease
 from trimtab.tasks import plain_group
+
+#: where objects carry the mark of a unit; None if that is not known
+PlacesOf: TypeAlias = Callable[[str], tuple[Place, ...] | None]
+
+
+def _unknown(_unit_id: str) -> tuple[Place, ...] | None:
+    return None
 
 
 class ShardStore:
@@ -40,6 +54,11 @@ class ShardStore:
         self._told: set[str] = set()
         #: units that are not ours to touch, and why
         self.left: dict[str, str] = {}
+        self._places_of: PlacesOf = _unknown
+
+    def learn_places(self, places_of: PlacesOf) -> None:
+        """Have records that do not know the places of their units learn them, whenever they are written."""
+        self._places_of = places_of
 
     async def list(self) -> tuple[SyncUnit, ...]:
         """Every unit of the shard that we keep."""
@@ -63,13 +82,26 @@ class ShardStore:
 
     async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
         """Record how a unit stands."""
-        return await self._records.set_status(unit_id, status)
+        return await self._records.amend(
+            unit_id, lambda stored: self._with_places(with_status(stored, status))
+        )
 
     async def set_operation(
         self, unit_id: str, operation: Operation | None, *, status: UnitStatus | None = None
     ) -> SyncUnit:
         """Ask something of a unit, or record that it is done."""
-        return await self._records.set_operation(unit_id, operation, status=status)
+        return await self._records.amend(
+            unit_id, lambda stored: self._with_places(with_operation(stored, operation, status))
+        )
+
+    def _with_places(self, unit: SyncUnit) -> SyncUnit:
+        """The unit, and where its objects are if that was not recorded; what it is about to write counts."""
+        if unit.places is not None:
+            return unit
+        try:
+            return replace(unit, places=widened(self._places_of(unit.id), unit.status))
+        except TrimtabError:  # its cluster cannot be read now
+            return unit
 
     async def amend(self, unit_id: str, change: Callable[[SyncUnit], SyncUnit]) -> SyncUnit:
         """Change a unit's pause, pin or operation by what they are now."""

@@ -424,7 +424,7 @@ async def _breath(work: Sized) -> None:
 def problem_in(finding: Finding) -> str:
     """What a finding says of its object, for where the object is named already."""
     told = str(finding)
-    return told.removeprefix(f"{finding.key}: ")
+    return told.removeprefix(f"{finding.key or finding.subject}: ")
 
 
 def _pair_key(pair: Pair) -> tuple[bytes, bytes]:

@@ -2,7 +2,8 @@
 
 A rule that fails on an object, ends in no or several values, or runs out of its time is skipped for that
 object. One that was too slow several times is put aside and reported, so that it cannot eat the workers'
-time.
+time. A worker that ends while it checks an expression says nothing about the expression: that is checked
+again, at once and then from time to time.
 """
 
 from __future__ import annotations
@@ -17,11 +18,22 @@ from msgspec import Raw
 from trimtab.engine.compare import jqworker
 from trimtab.errors import UserError
 from trimtab.resources.manifests import Manifest
-from trimtab.tasks import DeadlinePassed, JobRaised, PoolPolicy, WorkerCrashed, WorkerProcesses
+from trimtab.tasks import (
+    Clock,
+    DeadlinePassed,
+    JobRaised,
+    PoolPolicy,
+    SystemClock,
+    WorkerCrashed,
+    WorkerProcesses,
+)
 
 #: one worker is enough for what few objects need; what jq may use is bounded, for users write it
 WORKERS: Final = PoolPolicy(size=1, memory_limit=512 * 1024**2, largest_result=64 * 1024**2)
 STRIKES: Final = 3
+#: how often an expression is checked when its worker ends, and how many seconds later that begins anew
+CHECKS: Final = 2
+CHECKED_AGAIN_AFTER: Final = 30.0
 MOST_REMEMBERED: Final = 10_000
 _TOO_SLOW: Final = "it was not done within {limit:g} s on {count} objects, and is not tried any more"
 #: for the process to start, on however busy a machine; jq's own time is counted by the kernel
@@ -31,10 +43,19 @@ START: Final = timedelta(seconds=60)
 class JqPaths:
     """Runs the jq expressions of ignore rules."""
 
-    def __init__(self, pool: WorkerProcesses, *, limit: timedelta = timedelta(seconds=1)) -> None:
+    def __init__(
+        self,
+        pool: WorkerProcesses,
+        *,
+        limit: timedelta = timedelta(seconds=1),
+        clock: Clock | None = None,
+    ) -> None:
         self._pool = pool
         self._limit = limit
+        self._clock = clock or SystemClock()
         self._checked: dict[str, str] = {}
+        #: what could not be checked, why, and until when that is not tried again
+        self._unchecked: dict[str, tuple[str, float]] = {}
         self._strikes: dict[str, int] = {}
 
     async def bad(self, expressions: Iterable[str]) -> Mapping[str, str]:
@@ -74,13 +95,27 @@ class JqPaths:
         return msgspec.json.encode(jqworker.Job(expression, self._limit.total_seconds(), values))
 
     async def _check(self, expression: str) -> str:
-        if expression not in self._checked:
-            if len(self._checked) >= MOST_REMEMBERED:
-                self._checked.clear()
-            payload = self._job(expression, ())
+        """What is wrong with an expression, as far as that is known; empty if nothing is."""
+        if expression in self._checked:
+            return self._checked[expression]
+        why, until = self._unchecked.get(expression, ("", 0.0))
+        if why and self._clock.monotonic() < until:
+            return why
+        for held in (self._checked, self._unchecked):
+            if len(held) >= MOST_REMEMBERED:
+                held.clear()
+        return await self._check_anew(expression)
+
+    async def _check_anew(self, expression: str) -> str:
+        payload, why = self._job(expression, ()), ""
+        for _ in range(CHECKS):
             try:
                 said = (await self._pool.run(jqworker.check, payload, deadline=self._limit + START)).decode()
             except (DeadlinePassed, WorkerCrashed) as exc:
-                said = f"it cannot be compiled: {exc.reason}"
-            self._checked[expression] = said
-        return self._checked[expression]
+                why = f"whether it can be compiled is not known: {exc.reason}"
+            else:
+                self._unchecked.pop(expression, None)
+                self._checked[expression] = said
+                return said
+        self._unchecked[expression] = why, self._clock.monotonic() + CHECKED_AGAIN_AFTER
+        return why

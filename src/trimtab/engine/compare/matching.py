@@ -1,8 +1,8 @@
 """From manifests to desired objects, and from those to pairs with what is live. Pure.
 
 One bad object is reported with its reason and remedy and the others go on. It is never taken for absent:
-what Git declares badly is kept in the cluster, and when not even the name of a bad object can be told,
-`complete` is false and nothing at all may be pruned.
+what Git declares badly is kept in the cluster, and when not even the name of a bad object can be told, it is
+refused by the place where it stands, `complete` is false and nothing at all may be pruned.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ ScopeOf: TypeAlias = Callable[[str, str], bool | None]
 #: what etcd takes in one request, unless somebody has set it otherwise
 LARGEST_OBJECT: Final = 1536 * 1024
 _UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
+#: the kind of what has no name: no server serves it
+_NAMELESS: Final = "Manifest"
+#: what to do about words that mean nothing
+MEND_WORDS: Final = "Mend these words, or remove them"
 #: what may be read in one stretch, in bytes, and what an object counts beside its own
 _STRETCH_WEIGHT: Final = 1024 * 1024
 _OBJECT_WEIGHT: Final = _STRETCH_WEIGHT // STRETCH
@@ -83,6 +87,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     remedy: str
     key: ResourceKey | None = None
 
+    @property
+    def place(self) -> ResourceKey:
+        """The object that this is about; where it has no name, where it stands in its source."""
+        return self.key or ResourceKey("", _NAMELESS, "", self.subject)
+
     def __str__(self) -> str:
         """Object, reason and remedy in one line."""
         return str(TrimtabError(self.subject, self.reason, self.remedy))
@@ -113,7 +122,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     scope_of: ScopeOf = _unknown
     role_of: Callable[[Manifest], Role] = _plain
-    #: the sync options of an object that mean nothing
+    #: what the annotations of an object say about its sync that means nothing
     odd_words_of: Callable[[Manifest], tuple[str, ...]] = _understood
     #: whether objects of this kind are looked at
     includes: Callable[[str, str], bool] = _everything
@@ -130,7 +139,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     desired: tuple[Desired, ...] = ()
     hooks: tuple[Desired, ...] = ()
     findings: tuple[Finding, ...] = ()
-    #: objects that are declared, but not so that they could be written; they are not pruned
+    #: objects that are declared, but not so that they could be written; they are not pruned.
+    #: What has no name is called by where it stands
     refused: Mapping[ResourceKey, Finding] = {}
     #: objects that are declared and not ours to write now (skipped, hooks): nothing is said of live ones
     left: frozenset[ResourceKey] = frozenset()
@@ -157,7 +167,9 @@ def desired_from(manifests: Iterable[Found], terms: Terms) -> Wanted:
 def reading_of(manifests: Iterable[Found], terms: Terms) -> Stretches[Wanted]:
     """`desired_from` in stretches: not too many objects each, nor too many bytes."""
     found, findings = _flat(manifests)
-    read = _Reading(terms, _Scopes(terms.scope_of, _declared_scopes(found)), findings)
+    read = _Reading(terms, _Scopes(terms.scope_of, _declared_scopes(found)))
+    for finding in findings:
+        read.refuse(finding)
     weight = 0
     for number, one in enumerate(found):
         weight += read.take(one, number)
@@ -170,8 +182,9 @@ def reading_of(manifests: Iterable[Found], terms: Terms) -> Stretches[Wanted]:
 class _Reading:
     """What is known of a unit's manifests while they are read one after the other."""
 
-    def __init__(self, terms: Terms, scopes: ScopeOf, findings: list[Finding]) -> None:
-        self._terms, self._scopes, self._findings = terms, scopes, findings
+    def __init__(self, terms: Terms, scopes: ScopeOf) -> None:
+        self._terms, self._scopes = terms, scopes
+        self._findings: list[Finding] = []
         self._kept: dict[tuple[Role, ResourceKey], Desired] = {}
         self._repeated: dict[ResourceKey, int] = {}
         self._refused: dict[ResourceKey, Finding] = {}
@@ -182,11 +195,13 @@ class _Reading:
         try:
             role, desired, size = _read(one, number, self._terms, self._scopes)
         except _Refused as refusal:
-            self._refuse(refusal.finding)
+            self.refuse(refusal.finding)
             return _STRETCH_WEIGHT  # for all that is known it was a large one
         if role is not Role.RESOURCE:
             self._left.add(desired.key)
-        if role is not Role.IGNORED:
+        if role is Role.IGNORED:
+            self._note_odd_words(desired, "so it is neither kept nor run")
+        else:
             self._keep(role, desired)
         return _OBJECT_WEIGHT + size
 
@@ -197,20 +212,22 @@ class _Reading:
             return
         if self._scopes(key.group, key.kind) is None:
             findings.append(_unknown_kind(desired))
-        if words := terms.odd_words_of(desired.manifest):
-            findings.append(odd_words(str(key), words, key))
+        self._note_odd_words(desired)
         if (role, key) in self._kept:
             self._repeated[key] = self._repeated.get(key, 1) + 1
         self._kept[role, key] = desired
         self._refused.pop(key, None)
 
-    def _refuse(self, finding: Finding) -> None:
+    def _note_odd_words(self, desired: Desired, effect: str = "") -> None:
+        if words := self._terms.odd_words_of(desired.manifest):
+            self._findings.append(odd_words(str(desired.key), words, desired.key, effect))
+
+    def refuse(self, finding: Finding) -> None:
         """Of several declarations of one object the last counts, also if it is one that cannot be used."""
         self._findings.append(finding)
-        if finding.key is not None:
-            self._refused[finding.key] = finding
-            for role in Role:
-                self._kept.pop((role, finding.key), None)
+        self._refused[finding.place] = finding
+        for role in Role:
+            self._kept.pop((role, finding.place), None)
 
     def wanted(self) -> Wanted:
         """What all of them say."""
@@ -394,13 +411,16 @@ def _excluded(desired: Desired) -> Finding:
     )
 
 
-def odd_words(subject: str, words: Iterable[str], key: ResourceKey | None = None) -> Finding:
+def odd_words(
+    subject: str, words: Iterable[str], key: ResourceKey | None = None, effect: str = ""
+) -> Finding:
     """That somebody wrote sync options which mean nothing: mistyped ones look as if they were heeded."""
+    told = f"nothing is meant by {', '.join(words)}"
     return Finding(
         kind=FindingKind.UNKNOWN_OPTION,
         subject=subject,
-        reason=f"nothing is meant by {', '.join(words)}",
-        remedy="See which sync options there are",
+        reason=f"{told}, {effect}" if effect else told,
+        remedy=MEND_WORDS,
         key=key,
     )
 

@@ -25,7 +25,8 @@ from trimtab.engine.health import Health, HealthRule
 from trimtab.engine.marks import Mark, Tracking
 from trimtab.engine.places import Place, places_of
 from trimtab.engine.sync.hooks import role_of as hook_role_of
-from trimtab.engine.sync.options import object_options, unknown_words
+from trimtab.engine.sync.hooks import unknown_hook_words
+from trimtab.engine.sync.options import odd_words
 from trimtab.engine.units import ClusterEntry, ReconciliationSettings, SyncUnit
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Discovery, Resource
@@ -173,7 +174,8 @@ class Desk:
 
     def places(self, unit: str) -> tuple[Place, ...] | None:
         """Where objects carry the mark of a unit; None if that was not looked for everywhere."""
-        is_seen = self.entry.places is None and not self.cache.facts().errors
+        is_all = self.entry.places is None and not self.entry.namespaces
+        is_seen = is_all and not self.cache.facts().errors
         if not is_seen or not all(each.is_current for each in self.cache.kinds()):
             return None
         return places_of(live.key for live in self.cache.managed(self.ways.tracking.mark_for(unit)))
@@ -213,7 +215,8 @@ class Desk:
 
 
 def _odd_words_of(manifest: Manifest) -> tuple[str, ...]:
-    return unknown_words(object_options(manifests.annotations(manifest)).words)
+    told = manifests.annotations(manifest)
+    return (*odd_words(told), *unknown_hook_words(told)) if told else ()
 
 
 def role_of(manifest: Manifest) -> Role:

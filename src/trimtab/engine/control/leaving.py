@@ -22,10 +22,10 @@ from trimtab.engine.control.rooms import Room, Rooms
 from trimtab.engine.events import Events, HooksReleased
 from trimtab.engine.health.values import HOOK_FINALIZER
 from trimtab.engine.live import Live
-from trimtab.engine.operations import HookRun, OperationState, held_runs
+from trimtab.engine.operations import HookRun, OperationState, StepName, held_runs
 from trimtab.engine.stores.changing import without_left
 from trimtab.engine.sync.messages import told
-from trimtab.engine.sync.releasing import Place, let_go, release
+from trimtab.engine.sync.releasing import let_go, release
 from trimtab.engine.units import LeftBehind, SyncUnit, SyncUnitStore, UnitMissing
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.tasks import Backoff, Clock
@@ -260,7 +260,7 @@ class Leaving:
             self._events.publish(told)
 
 
-def _was_held(state: OperationState, run: HookRun, carried: Collection[Place]) -> bool:
+def _was_held(state: OperationState, run: HookRun, carried: Collection[StepName]) -> bool:
     """Whether a hook was really made: whoever is killed has not recorded the answer to his last write."""
     place = (run.key, run.sync_phase)
     return place in carried or any((each.key, each.sync_phase) == place for each in state.results)

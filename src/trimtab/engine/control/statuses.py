@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from trimtab.engine.compare.matching import Finding, FindingKind
+from trimtab.engine.compare.matching import MEND_WORDS, MERE_WARNINGS, Finding, FindingKind
 from trimtab.engine.control.policy import conditions_after
 from trimtab.engine.health import Health, HealthStatus, Part, worst_of
 from trimtab.engine.live import Live
@@ -93,6 +93,20 @@ def _part(row: Row) -> Part:
 
 
 def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, str]]:
+    known = tuple(findings)
+    yield from _of_findings(known)
+    refused = {finding.place for finding in known if finding.kind not in MERE_WARNINGS}
+    for row in rows:
+        if row.claimed_by is not None and row.desired is not None:
+            yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"
+        if row.problem and row.key not in refused:  # what is said of it as it is declared is enough
+            yield ConditionType.COMPARISON, f"{row.key}: {row.problem}"
+        holders = _holders(row.live) if row.live is not None and row.live.deleting else ()
+        if holders:
+            yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {', '.join(holders)}"
+
+
+def _of_findings(findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, str]]:
     odd: list[str] = []
     of_source: list[str] = []
     for finding in findings:
@@ -103,17 +117,9 @@ def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[Co
         else:
             yield _CONDITIONS[finding.kind], str(finding)
     if odd:
-        yield ConditionType.OPTIONS, f"sync options: {_few(odd, 'objects')}"
+        yield ConditionType.OPTIONS, f"sync options: {_few(odd, 'objects')}. {MEND_WORDS}."
     if of_source:
         yield ConditionType.SOURCE, _few(of_source, "warnings")
-    for row in rows:
-        if row.claimed_by is not None and row.desired is not None:
-            yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"
-        if row.problem:
-            yield ConditionType.COMPARISON, f"{row.key}: {row.problem}"
-        holders = _holders(row.live) if row.live is not None and row.live.deleting else ()
-        if holders:
-            yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {', '.join(holders)}"
 
 
 def _few(told: Sequence[str], what: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -69,6 +69,10 @@ _HELM_POLICIES = {
     "hook-succeeded": DeletePolicy.HOOK_SUCCEEDED,
     "hook-failed": DeletePolicy.HOOK_FAILED,
 }
+#: what Helm runs at moments that are none of ours, or keeps like any other object
+_HELM_ONLY = frozenset(
+    {"test", "test-success", "test-failure", "pre-rollback", "post-rollback", "crd-install"}
+)
 _TYPES = {each.value: each for each in HookType}
 _NATIVE_POLICIES = {each.value: each for each in DeletePolicy}
 _DELETION = frozenset({SyncPhase.PRE_DELETE, SyncPhase.POST_DELETE})
@@ -113,6 +117,14 @@ def delete_policies(annotations: Mapping[str, str]) -> frozenset[DeletePolicy]:
     return frozenset(found) or _DEFAULT_POLICIES
 
 
+def unknown_hook_words(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """What an object's annotations about hooks say that means nothing: `trimtab.dev/hook: PreSink`."""
+    if _HOOK_NAMES.isdisjoint(annotations):
+        return ()
+    told = [(name, word) for name in _HOOK_NAMES if name in annotations for word in _words(annotations[name])]
+    return tuple(f"{name}: {word}" for name, word in sorted(told) if word not in _MEANT[name])
+
+
 def hook_name(generate_name: str, revision: str, phase: SyncPhase, started_at: datetime) -> str:
     """The name of a hook that leaves it to us: it tells revision, phase and start of the operation."""
     short = revision[:7] if len(revision) >= 8 else revision
@@ -132,5 +144,17 @@ def phase_from(health: Health | None) -> StepPhase:
 
 
 def _known(text: str, names: Mapping[str, _T]) -> tuple[_T, ...]:
-    words = (word.strip() for word in text.split(","))
-    return tuple(dict.fromkeys(names[word] for word in words if word in names))
+    return tuple(dict.fromkeys(names[word] for word in _words(text) if word in names))
+
+
+def _words(text: str) -> Iterator[str]:
+    return (word.strip() for word in text.split(","))
+
+
+#: every word that means something, by the annotation that may say it
+_MEANT: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(_NATIVE, _TYPES),
+    _HELM: frozenset(_HELM_TYPES) | _HELM_ONLY,
+    **dict.fromkeys(_POLICIES, frozenset(_NATIVE_POLICIES) | frozenset(_HELM_POLICIES)),
+}
+_HOOK_NAMES = frozenset(_MEANT)

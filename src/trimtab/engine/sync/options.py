@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ _OPTIONS = ("trimtab.dev/sync-options", "argocd.argoproj.io/sync-options")
 _OPTION_NAMES = frozenset(_OPTIONS)
 _RESOURCE_POLICY = "helm.sh/resource-policy"
 _WAVES = ("trimtab.dev/sync-wave", "argocd.argoproj.io/sync-wave", "helm.sh/hook-weight")
+_READ_NAMES = frozenset({*_OPTIONS, *_WAVES})
 
 
 class Consent(enum.Enum):
@@ -110,6 +111,24 @@ def value_of(words: Collection[str], key: str) -> str | None:
 def unknown_words(words: Iterable[str]) -> tuple[str, ...]:
     """The words among these that are no option, or no value of one."""
     return tuple(word for word in words if word.partition("=")[2] not in _VALUES.get(_key(word), ()))
+
+
+def odd_words(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """What an object says of options and waves that means nothing, or the opposite of what it said before."""
+    if _READ_NAMES.isdisjoint(annotations):
+        return ()
+    words = object_options(annotations).words
+    waves = (f"{name}: {annotations[name]}" for name in _WAVES if _number(annotations.get(name, "0")) is None)
+    return (*unknown_words(words), *_taken_back(words), *waves)
+
+
+def _taken_back(words: Iterable[str]) -> Iterator[str]:
+    """Options that are set a second time, to something else: the first one counts."""
+    first: dict[str, str] = {}
+    for word in words:
+        said = first.setdefault(_key(word), word)
+        if said != word and word.partition("=")[2] in _VALUES.get(_key(word), ()):
+            yield f"{word} after {said}"
 
 
 def check_words(words: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ _RANKS = {kind: rank for rank, kind in enumerate(_KINDS)}
 _PHASES = {phase: rank for rank, phase in enumerate(SyncPhase)}
 
 
-class Place(Struct, frozen=True, kw_only=True, gc=False):
+class Slot(Struct, frozen=True, kw_only=True, gc=False):
     """Where one step stands, and what it means to others; `step` finds it again."""
 
     step: int
@@ -72,12 +72,12 @@ def kind_rank(kind: str) -> int:
     return _RANKS.get(kind, len(_KINDS))
 
 
-def ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+def ordered(places: Iterable[Slot]) -> tuple[Slot, ...]:
     """The steps in the order in which they are to be done, with the waves and phases they end up in."""
     return _hoisted(sorted(_sunk(_pruned_in_turn(tuple(places))), key=_sort_key))
 
 
-def _sort_key(place: Place) -> tuple[Any, ...]:
+def _sort_key(place: Slot) -> tuple[Any, ...]:
     key = place.key
     return (
         _PHASES[place.phase],
@@ -90,7 +90,7 @@ def _sort_key(place: Place) -> tuple[Any, ...]:
     )
 
 
-def _pruned_in_turn(places: Sequence[Place]) -> Sequence[Place]:
+def _pruned_in_turn(places: Sequence[Slot]) -> Sequence[Slot]:
     """What was made last is pruned first: waves of prunes mirrored; those that go last, after all others."""
     waves = sorted({place.wave for place in places if place.prune})
     mirror = dict(zip(waves, reversed(waves), strict=True))
@@ -99,7 +99,7 @@ def _pruned_in_turn(places: Sequence[Place]) -> Sequence[Place]:
     return [replace(place, wave=max(last, 1)) if place.last else place for place in turned]
 
 
-def _sunk(places: Sequence[Place]) -> Iterable[Place]:
+def _sunk(places: Sequence[Slot]) -> Iterable[Slot]:
     """Pruned definitions after the objects of their kinds, and pruned namespaces last of all prunes.
 
     What the hooks after a deletion still need goes after them.
@@ -123,15 +123,15 @@ def _sunk(places: Sequence[Place]) -> Iterable[Place]:
             yield place
 
 
-def _after(place: Place, wave: int | None) -> Place:
+def _after(place: Slot, wave: int | None) -> Slot:
     """The place behind a wave, unless it is there already."""
     return place if wave is None or place.wave > wave else replace(place, wave=wave + 1)
 
 
-def _hoisted(places: list[Place]) -> tuple[Place, ...]:
+def _hoisted(places: list[Slot]) -> tuple[Slot, ...]:
     """Namespaces before what lives in them, definitions before their objects, in their phase and wave."""
-    first_user: dict[object, Place] = {}
-    needed: dict[object, Place] = {}
+    first_user: dict[object, Slot] = {}
+    needed: dict[object, Slot] = {}
     for place in places:
         if place.prune:
             continue
@@ -145,7 +145,7 @@ def _hoisted(places: list[Place]) -> tuple[Place, ...]:
     return tuple(_with_hoisted(places, needed))
 
 
-def _with_hoisted(places: list[Place], needed: dict[object, Place]) -> Iterable[Place]:
+def _with_hoisted(places: list[Slot], needed: dict[object, Slot]) -> Iterable[Slot]:
     moved = {place.step for place in needed.values()}
     waiting = dict(needed)
     for place in places:
@@ -156,23 +156,23 @@ def _with_hoisted(places: list[Place], needed: dict[object, Place]) -> Iterable[
         yield place
 
 
-def _offered_before(place: Place, waiting: dict[object, Place]) -> Iterable[Place]:
+def _offered_before(place: Slot, waiting: dict[object, Slot]) -> Iterable[Slot]:
     for need in _needs(place):
         offerer = waiting.pop(need, None)
         if offerer is not None:
             yield replace(offerer, phase=place.phase, wave=place.wave)
 
 
-def _offers(place: Place) -> object | None:
+def _offers(place: Slot) -> object | None:
     """What the object makes possible: a namespace, or a kind."""
     return place.key.name if _is_namespace(place) else place.defines
 
 
-def _is_namespace(place: Place) -> bool:
+def _is_namespace(place: Slot) -> bool:
     return place.key.kind == "Namespace" and not place.key.group
 
 
-def _needs(place: Place) -> Iterable[object]:
+def _needs(place: Slot) -> Iterable[object]:
     """What has to be there before the object: its namespace, and its kind."""
     if place.key.namespace:
         yield place.key.namespace

@@ -38,7 +38,7 @@ from trimtab.engine.sync.options import (
     wave_of,
     written_server_side,
 )
-from trimtab.engine.sync.ordering import Place, ordered
+from trimtab.engine.sync.ordering import Slot, ordered
 from trimtab.engine.sync.prunes import INCOMPLETE, REFUSED, PruneBudget, defined_by, prunes
 from trimtab.engine.sync.steps import (
     NOTHING,
@@ -391,7 +391,7 @@ class _Planner:
     def _in_order(self, steps: list[Step]) -> tuple[Step, ...]:
         last = self.options.prune_last
         places = (
-            Place(
+            Slot(
                 step=number,
                 key=step.key,
                 phase=step.phase,
@@ -456,7 +456,7 @@ def _namespace_key(namespace: str) -> ResourceKey:
     return ResourceKey("", "Namespace", "", namespace)
 
 
-def _moved(step: Step, place: Place) -> Step:
+def _moved(step: Step, place: Slot) -> Step:
     """The step in the phase and wave that the order gave it."""
     if (step.phase, step.wave) == (place.phase, place.wave):
         return step

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from trimtab.engine.health.values import HOOK_FINALIZERS
-from trimtab.engine.operations import HookRun, OperationState, SyncPhase
+from trimtab.engine.operations import HookRun, OperationState, StepName
 from trimtab.engine.sync.messages import told
 from trimtab.errors import Conflict, Missing, TrimtabError, Unavailable
 from trimtab.kube.cluster import Cluster, PatchType, Write
@@ -21,7 +21,6 @@ from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 
 _TRIES = 5
-Place = tuple[ResourceKey, SyncPhase]
 
 
 async def release(
@@ -57,8 +56,8 @@ async def let_go(
     discovery: Discovery,
     state: OperationState,
     manager: str,
-    planned: Collection[Place] = (),
-) -> tuple[OperationState, frozenset[Place]]:
+    planned: Collection[StepName] = (),
+) -> tuple[OperationState, frozenset[StepName]]:
     """The state once every hook that no plan names any more has been let go of, and which were held.
 
     `Unavailable` means that it has to be tried again; any other refusal is noted on the hook's run.

@@ -12,10 +12,10 @@ from trimtab.engine.operations import (
     HookRun,
     OperationPhase,
     OperationState,
+    StepName,
     StepPhase,
     StepResult,
     StepStatus,
-    SyncPhase,
     taken_up,
 )
 from trimtab.engine.sync.acts import Clear, Discard, Done, Failed, Look, Outcome, Rehearse, Release
@@ -24,7 +24,6 @@ from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
 
 _MOST_CAUSES = 10
-Place = tuple[ResourceKey, SyncPhase]
 
 
 def folded(state: OperationState, outcomes: Iterable[Outcome], *, dry_run: bool = False) -> OperationState:
@@ -86,6 +85,8 @@ def _written(step: Step, outcome: Outcome) -> StepResult:
         return result_of(
             step, status=failed, phase=StepPhase.FAILED, message=outcome.problem, outcome=outcome
         )
+    if isinstance(step, Apply) and step.mode is WriteMode.CREATE:
+        outcome = replace(outcome, resource_version="")  # under its made-up name nobody will ever hear of it
     status = StepStatus.PRUNED if isinstance(step, Prune) else StepStatus.SYNCED
     phase = StepPhase.RUNNING if is_awaited(step) else StepPhase.SUCCEEDED
     return result_of(step, status=status, phase=phase, message=outcome.message, outcome=outcome)
@@ -104,7 +105,7 @@ def _tried(step: Step, outcome: Outcome) -> StepResult:
     )
 
 
-def _add(results: dict[Place, StepResult], result: StepResult) -> None:
+def _add(results: dict[StepName, StepResult], result: StepResult) -> None:
     place = (result.key, result.sync_phase)
     before = results.get(place)
     if before is None:
@@ -121,7 +122,7 @@ def with_results(state: OperationState, found: Iterable[StepResult]) -> Operatio
     return replace(state, results=tuple(results.values()))
 
 
-def _note(runs: dict[Place, HookRun], act: Clear | Release | Discard, outcome: Outcome) -> None:
+def _note(runs: dict[StepName, HookRun], act: Clear | Release | Discard, outcome: Outcome) -> None:
     """Write down what was done with a hook's run; what failed is not tried for ever."""
     place = (act.step.key, act.step.phase)
     run = runs.get(place) or HookRun(key=act.step.key, sync_phase=act.step.phase)

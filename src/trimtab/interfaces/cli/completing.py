@@ -1,4 +1,4 @@
-"""What a shell is told of apps while somebody types: their names, if the cluster gives them at once.
+"""What a shell is told while somebody types: unit files, and names of apps if the cluster gives them at once.
 
 Nobody waits at a prompt for a cluster: after a moment, and whenever anything is wrong, there are no names,
 and nothing is said about it.
@@ -6,10 +6,16 @@ and nothing is said about it.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+_UNIT_FILES = frozenset({".yaml", ".yml"})
+_SAYS_SOURCE = re.compile(rb"^sources?:", re.MULTILINE)
+#: how many files are looked into while somebody waits, and how far
+_MOST_FILES, _BEGINNING = 200, 16 * 1024
 
 if TYPE_CHECKING:
     import click
@@ -31,10 +37,35 @@ def app_names(context: click.Context, _parameter: click.Parameter, incomplete: s
 
 
 def sources(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The apps whose names begin so; folders, where there is none."""
+    """The apps and the unit files whose names begin so, and folders.
+
+    Shells look for folders by themselves where they are told of nothing else.
+    """
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(incomplete, type="dir"), *app_names(context, parameter, incomplete)]
+    files = [CompletionItem(name) for name in files_and_folders(incomplete)]
+    return [CompletionItem(incomplete, type="dir"), *files, *app_names(context, parameter, incomplete)]
+
+
+def files_and_folders(incomplete: str) -> list[str]:
+    """The unit files whose paths begin so, and the folders that do; nothing if there is no such file."""
+    beginning = incomplete.rpartition("/")[2]
+    prefix = incomplete.removesuffix(beginning)
+    try:
+        found = sorted(each for each in Path(prefix or ".").iterdir() if each.name.startswith(beginning))
+        units = [each for each in found[:_MOST_FILES] if _is_unit_file(each)]
+        folders = [each for each in found if not each.name.startswith(".") and each.is_dir()] if units else []
+    except OSError:
+        return []
+    return [f"{prefix}{each.name}" for each in (*units, *folders)]
+
+
+def _is_unit_file(path: Path) -> bool:
+    """Whether a file looks like one: manifests have the same endings, and are no sources."""
+    if path.suffix not in _UNIT_FILES or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _SAYS_SOURCE.search(file.read(_BEGINNING)) is not None
 
 
 def within(seconds: float, ask: Callable[[], list[str]]) -> list[str]:

@@ -104,7 +104,8 @@ async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> tuple[D
         unit = await unit_asked(apps, asked)
         # Whoever names a source wants to know about that one, whatever the app is held at.
         looked_at = unit if named is None else replace(unit, pinned=None)
-        async with apps.work_on(looked_at, renders=True, only_looks=named is None) as work:
+        is_app = named is None
+        async with apps.work_on(looked_at, renders=True, narrowly=True, only_looks=is_app) as work:
             return await work.differing(), work.away
 
 

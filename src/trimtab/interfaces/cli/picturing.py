@@ -16,7 +16,7 @@ from msgspec import Struct
 from trimtab.engine.events import OperationRetried, OperationWaits, StepDone, UnitEvent
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Live
-from trimtab.engine.operations import StepStatus, SyncPhase
+from trimtab.engine.operations import StepName, StepStatus, SyncPhase
 from trimtab.engine.sync.steps import Prune, Step, SyncPlan
 from trimtab.engine.units import SyncUnit
 from trimtab.resources.counting import counted
@@ -44,7 +44,6 @@ class Line(Struct, frozen=True):
     text: str
 
 
-Place: TypeAlias = tuple[ResourceKey, SyncPhase]
 Wave: TypeAlias = tuple[SyncPhase, int | None]
 
 
@@ -53,9 +52,11 @@ class Picture:
 
     def __init__(self, plan: SyncPlan | None = None) -> None:
         steps = [step for step in plan.steps if is_done(step)] if plan else []
-        self._waves: dict[Place, Wave] = {(step.key, step.phase): (step.phase, step.wave) for step in steps}
+        self._waves: dict[StepName, Wave] = {
+            (step.key, step.phase): (step.phase, step.wave) for step in steps
+        }
         self._keys = {step.key for step in steps}
-        self._done: dict[Place, StepDone] = {}
+        self._done: dict[StepName, StepDone] = {}
         self._health: dict[ResourceKey, Health] = {}
         self._waiting = ""
         self._ended = False
@@ -103,7 +104,7 @@ class Picture:
 
     def lines(self, seconds: float) -> tuple[Line, ...]:
         """The picture after so many seconds."""
-        waves: dict[Wave, list[Place]] = {}
+        waves: dict[Wave, list[StepName]] = {}
         for place, wave in self._waves.items():
             waves.setdefault(wave, []).append(place)
         current = self._current(list(waves))
@@ -139,7 +140,7 @@ class Picture:
         begun = {self._waves[place] for place in self._done}
         return max((number for number, wave in enumerate(order) if wave in begun), default=0)
 
-    def _told(self, wave: Wave, places: list[Place], away: int) -> Iterable[Line]:
+    def _told(self, wave: Wave, places: list[StepName], away: int) -> Iterable[Line]:
         """One wave, so far away from the one under way."""
         done = [self._done[place] for place in places if place in self._done]
         bad = [event for event in done if event.status is StepStatus.SYNC_FAILED]

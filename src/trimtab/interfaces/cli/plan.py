@@ -106,7 +106,7 @@ async def _planned(
     async with apps_at(invocation, reach, renders=True) as apps:
         for each in asked:
             unit, operation = await unit_asked(apps, each), operation_asked(each)
-            async with apps.work_on(unit, renders=True) as work:
+            async with apps.work_on(unit, renders=True, narrowly=True) as work:
                 plans.append(await work.plan(operation))
                 tell_warnings(work.warnings)
             stored.append(stored_plan(unit, await apps.find(unit.id), operation, plans[-1]))

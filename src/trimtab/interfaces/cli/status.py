@@ -86,7 +86,7 @@ async def _all(invocation: Invocation, reach: Reach) -> tuple[SyncUnit, ...]:
 async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
     async with (
         apps_at(invocation, reach, renders=True) as apps,
-        apps.work_on(await apps.named(name), renders=True, only_looks=True) as work,
+        apps.work_on(await apps.named(name), renders=True, narrowly=True, only_looks=True) as work,
     ):
         unit = await work.look()
         tell_away(work.away)
