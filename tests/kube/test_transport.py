@@ -300,6 +300,13 @@ async def test_json_of_somebody_in_between_is_neither_empty_nor_written_nor_gone
                 await call()
 
 
+async def test_a_list_without_end_is_the_servers_failure() -> None:
+    same = {"kind": "ConfigMapList", "metadata": {"continue": "same"}, "items": [config_map("a")]}
+    async with asyncio.timeout(60), server(answers_with(same)) as cluster:
+        with pytest.raises(ClusterUnreachable, match="the same next one"):
+            [page async for page in cluster.list(CONFIG_MAPS)]
+
+
 async def test_a_refusal_made_to_break_the_reader_is_still_a_refusal() -> None:
     async def hostile(_: web.Request) -> web.StreamResponse:
         return web.Response(body=b'{"message":' + b"[" * 100_000, status=403)

@@ -96,6 +96,9 @@ class HttpCluster:
                 resource, namespace=namespace, select=select, as_of=as_of, size=size, following=following
             )
             page = self._page(resource, request, await self._transport.exchange(request))
+            if following and page.continue_token == following:
+                reason = "answers every page with the promise of the same next one"
+                raise unreachable(request.subject, self._transport.server, reason)
             following = page.continue_token
             yield page
             del page  # or it would be in memory until the next one is
