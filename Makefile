@@ -44,8 +44,8 @@ renderers: setup ## build trimtab-helm and trimtab-kustomize, which render many 
 pictures: setup ## run the demo on a terminal and draw docs/pictures from what it showed
 	@$(BIN)/python -m scripts.make_pictures
 
-test-pythons: setup ## run the tests on every Python we claim and that is here
-	@$(BIN)/python -m scripts.try_pythons
+test-pythons: setup ## run the tests on every Python we claim and that is here, or on PYTHONS="3.12 3.13"
+	@$(BIN)/python -m scripts.try_pythons $(PYTHONS)
 
 judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
 	@$(BIN)/python -m scripts.judge_fresh
