@@ -137,6 +137,18 @@ def test_lists_that_go_left_empty_may_be_null() -> None:
     assert group_versions(encode({"versions": ["v1"]}), encode({"groups": [{"versions": None}]})) == ("v1",)
 
 
+@pytest.mark.parametrize("body", [{}, {"status": "ok"}, {"kind": "Status", "status": "Failure"}])
+def test_json_that_is_no_discovery_does_not_say_that_nothing_is_served(body: object) -> None:
+    for read in (
+        lambda: aggregated(encode(body)),
+        lambda: legacy("a/v1", encode(body)),
+        lambda: group_versions(encode(body), encode({"groups": []})),
+        lambda: group_versions(encode({"versions": []}), encode(body)),
+    ):
+        with pytest.raises(msgspec.ValidationError):
+            read()
+
+
 def test_a_group_whose_server_does_not_answer_is_named() -> None:
     assert dict(aggregated(encode(AGGREGATED)).failed) == {
         "metrics.k8s.io/v1beta1": "its server does not answer"

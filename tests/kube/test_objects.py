@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from trimtab.errors import ClusterUnreachable
-from trimtab.kube.objects import Metadata, OwnerReference, object_from, page_from
+from trimtab.kube.objects import Metadata, OwnerReference, answered_from, object_from, page_from
 from trimtab.kube.picture import Upserted
 from trimtab.resources.keys import ResourceKey
 
@@ -37,19 +37,45 @@ def test_metadata_is_typed_and_the_rest_waits() -> None:
 
 def test_a_page_tells_its_version_and_where_to_go_on() -> None:
     metadata = b'{"resourceVersion":"9","continue":"abc","remainingItemCount":3}'
-    body = b'{"metadata":' + metadata + b',"items":[{"metadata":{}}]}'
+    body = b'{"kind":"PodList","metadata":' + metadata + b',"items":[{"metadata":{}}]}'
     page = page_from(body, api_version="v1", kind="Pod")
     assert (page.resource_version, page.continue_token, page.remaining) == ("9", "abc", 3)
     assert [each.kind for each in page.objects] == ["Pod"]
 
 
-@pytest.mark.parametrize("body", [b'{"items":null}', b'{"items":[]}', b"{}"])
-def test_an_empty_list_has_no_objects(body: bytes) -> None:
+@pytest.mark.parametrize("items", [b"null", b"[]"])
+def test_an_empty_list_has_no_objects(items: bytes) -> None:
+    body = b'{"kind":"PodList","items":' + items + b"}"
     assert page_from(body, api_version="v1", kind="Pod").objects == ()
 
 
+NO_ANSWERS = [
+    b"{}",
+    b'{"status":"ok"}',
+    b'{"items":[]}',
+    b'{"kind":"PodList"}',
+    b'{"kind":"Status","status":"Failure","message":"no"}',
+]
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS)
+def test_json_that_is_no_list_does_not_say_that_nothing_exists(body: bytes) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        page_from(body, api_version="v1", kind="Pod")
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS[:4])
+def test_json_that_does_not_say_what_it_is_is_no_object(body: bytes) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        answered_from(body)
+
+
+def test_a_whole_answer_says_itself_what_it_is() -> None:
+    assert answered_from(OBJECT) == object_from(OBJECT)
+
+
 def test_one_kept_object_does_not_keep_its_page() -> None:
-    body = b'{"items":[' + b",".join([OBJECT] * 50) + b"]}"
+    body = b'{"kind":"DeploymentList","items":[' + b",".join([OBJECT] * 50) + b"]}"
     kept = page_from(body, api_version="v1", kind="Pod").objects[0]
     assert len(kept.raw) == len(OBJECT)
     assert type(kept.raw) is bytes

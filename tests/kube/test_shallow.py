@@ -58,7 +58,7 @@ def test_an_object_is_read_however_deep_it_is(depth: int) -> None:
 
 def test_a_page_shows_all_that_lie_beside_one_that_is_too_deep() -> None:
     items = b",".join((widget("a", 4), widget("deep", 9000), widget("z", 4)))
-    body = b'{"metadata":{"resourceVersion":"9"},"items":[' + items + b"]}"
+    body = b'{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[' + items + b"]}"
     page = page_from(body, api_version="example.com/v1", kind="Widget")
     assert [each.metadata.name for each in page.objects] == ["a", "deep", "z"]
     assert page.objects[2].raw == widget("z", 4)

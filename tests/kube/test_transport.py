@@ -10,7 +10,7 @@ import ssl
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -184,7 +184,7 @@ async def test_a_create_is_never_repeated_after_a_cut_because_nobody_knows_wheth
 
 
 async def test_a_delete_and_an_update_are_sent_once_even_when_a_kept_connection_is_cut() -> None:
-    answers = Answers(answers_with({}), cuts, answers_with({}), cuts)
+    answers = Answers(answers_with(config_map("a")), cuts, answers_with(config_map("a")), cuts)
     async with server(answers.answer) as cluster:
         await cluster.get(CONFIG_MAPS, "a")
         with pytest.raises(ClusterUnreachable, match="cut the connection"):
@@ -283,6 +283,28 @@ async def test_an_answer_made_to_break_the_reader_is_the_servers_failure(rubbish
         with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
             async with cluster.watch(CONFIG_MAPS, since="1") as events:
                 await anext(events)
+
+
+@pytest.mark.parametrize("said", [{}, {"status": "ok"}, {"kind": "Status", "status": "Success"}])
+async def test_json_of_somebody_in_between_is_neither_empty_nor_written_nor_gone(said: object) -> None:
+    async with server(answers_with(said), ClusterSettings(attempts=1)) as cluster:
+        for call in (
+            lambda: cluster.get(CONFIG_MAPS, "a"),
+            lambda: anext(cluster.list(CONFIG_MAPS)),
+            lambda: cluster.apply(CONFIG_MAPS, "a", config_map("a")),
+            lambda: cluster.delete(CONFIG_MAPS, "a"),
+            cluster.discover,
+            lambda: cluster.schema("v1"),
+        ):
+            with pytest.raises(ClusterUnreachable, match="not Kubernetes' JSON"):
+                await call()
+
+
+async def test_a_list_without_end_is_the_servers_failure() -> None:
+    same = {"kind": "ConfigMapList", "metadata": {"continue": "same"}, "items": [config_map("a")]}
+    async with asyncio.timeout(60), server(answers_with(same)) as cluster:
+        with pytest.raises(ClusterUnreachable, match="the same next one"):
+            [page async for page in cluster.list(CONFIG_MAPS)]
 
 
 async def test_a_refusal_made_to_break_the_reader_is_still_a_refusal() -> None:
@@ -391,7 +413,7 @@ async def test_compressed_answers_are_asked_for_if_the_settings_say_so_and_by_de
 
     async def notes(request: web.Request) -> web.StreamResponse:
         accepted.append(request.headers["Accept-Encoding"])
-        return web.json_response({"metadata": {"name": "a"}})
+        return web.json_response(config_map("a"))
 
     async with server(notes, settings) as cluster:
         await cluster.get(CONFIG_MAPS, "a", namespace="n")
@@ -406,7 +428,7 @@ async def test_a_kubeconfig_may_do_without_compression(
 
     async def notes(request: web.Request) -> web.StreamResponse:
         accepted.append(request.headers["Accept-Encoding"])
-        return web.json_response({"metadata": {"name": "a"}})
+        return web.json_response(config_map("a"))
 
     async with address_of(notes) as address:
         written = {
@@ -492,7 +514,7 @@ async def numbered_pages(request: web.Request) -> web.StreamResponse:
     data = "x" * (1 << 20 >> 8)
     items = [{"metadata": {"name": f"{left}-{number}"}, "data": {"x": data}} for number in range(256)]
     metadata = {"resourceVersion": "1", **({"continue": str(left - 1)} if left > 1 else {})}
-    return web.json_response({"metadata": metadata, "items": items})
+    return web.json_response({"kind": "ConfigMapList", "metadata": metadata, "items": items})
 
 
 async def peak_of_listing(cluster: HttpCluster, pages: int, *, keeping: bool = False) -> int:
@@ -658,6 +680,22 @@ def test_what_is_worth_repeating(error: TrimtabError, *, repeatable: bool, worth
 @pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), ("0", 0.0), ("", None), ("Wed, 21 Oct", None)])
 def test_retry_after_is_read_in_seconds(header: str, seconds: float | None) -> None:
     assert seconds_in(header) == seconds
+
+
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        ("Mon, 16 Nov 2026 12:00:00 GMT", datetime(2026, 11, 16, 12, tzinfo=UTC)),
+        ("Mon, 16 Nov 2026 12:00:00 -0000", datetime(2026, 11, 16, 12, tzinfo=UTC)),
+        ("Mon, 99 Foo 2026", None),
+    ],
+)
+async def test_a_servers_time_is_a_moment_or_none(date: str, moment: datetime | None) -> None:
+    async def dated(_: web.Request) -> web.StreamResponse:
+        return web.json_response({}, headers={"Date": date})
+
+    async with server(dated) as cluster:
+        assert await cluster.time() == moment
 
 
 def test_warning_headers_are_read_without_their_quotes() -> None:

@@ -291,10 +291,13 @@ async def test_a_refusing_server_is_understood(
     assert not isinstance(refused, Throttled) or refused.after == 7
 
 
-async def test_an_address_that_is_none_is_named(shop: Index, settings: ProgramsSettings) -> None:
-    error = await refusal(shop, msgspec.structs.replace(settings, index="nonsense"))
+@pytest.mark.parametrize("setting", ["index", "proxy"])
+async def test_an_address_that_is_none_is_named(
+    shop: Index, settings: ProgramsSettings, setting: str
+) -> None:
+    error = await refusal(shop, msgspec.structs.replace(settings, **{setting: "http://[::1"}))
     assert isinstance(error, InvalidSpec)
-    assert error.subject == "programs.index"
+    assert error.subject == f"programs.{setting}"
 
 
 async def test_a_damaged_program_in_the_cache_is_replaced_without_the_network(
@@ -317,6 +320,22 @@ async def test_a_cache_that_cannot_be_made_is_named(shop: Index, settings: Progr
     error = await refusal(shop, msgspec.structs.replace(settings, cache="/proc/cache"))
     assert isinstance(error, Unavailable)
     assert error.subject.startswith("cache /proc/cache/")
+
+
+@pytest.mark.parametrize("cache", ["/dev/null", "/dev/null/below", "/proc/self/fd/0\0", "/dev/" + "a" * 5000])
+async def test_a_cache_that_cannot_be_one_is_named(
+    shop: Index, settings: ProgramsSettings, cache: str
+) -> None:
+    error = await refusal(shop, msgspec.structs.replace(settings, cache=cache))
+    assert isinstance(error, InvalidSpec)
+    assert error.subject == "programs.cache"
+
+
+async def test_a_folder_in_the_place_of_a_program_is_named(shop: Index, settings: ProgramsSettings) -> None:
+    program = (await fetch(shop, settings)).path
+    program.unlink()
+    program.mkdir()
+    assert isinstance(await refusal(shop, settings), Unavailable)
 
 
 NESTED = zipped(outer=tarred("a/inner.zip", zipped(tool=SCRIPT)))

@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 
 from trimtab.errors import Missing, SourceRefused, TrimtabError, Unavailable
-from trimtab.programs.index import JSON, file_url, page_url
+from trimtab.programs.index import JSON, file_url, is_address, page_url
 from trimtab.programs.pins import Pin
 
 SHA = "ab" * 32
@@ -87,6 +87,7 @@ def test_a_file_without_a_hash_is_proved_later(form: Form) -> None:
         (in_json("http://[/tool-1+2-py3-none-any.whl"), Unavailable),
         (in_html("http://[/tool-1+2-py3-none-any.whl"), Unavailable),
         (in_json("http://files.example:port/tool-1+2-py3-none-any.whl"), Unavailable),
+        (in_json(f"http://{'a' * 300}/tool-1+2-py3-none-any.whl"), Unavailable),
         ((b'{"files": 7}', JSON), Unavailable),
         ((b"\xff<<<a href=", "text/html"), Missing),
     ],
@@ -100,3 +101,23 @@ def test_anything_else_is_refused(page: tuple[bytes, str], error: type[TrimtabEr
 
 def test_a_page_has_one_address_however_the_index_is_written() -> None:
     assert page_url("https://i.example/simple", "tool") == page_url("https://i.example/simple/", "tool")
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("https://pypi.org/simple/", True),
+        ("http://user:word@[::1]:8080", True),
+        ("https://pypi.org.", True),
+        ("", False),
+        ("pypi.org/simple", False),
+        ("ftp://pypi.org", False),
+        ("http://[::1", False),
+        ("http://host:99999", False),
+        ("http://host:0", False),
+        ("http://..", False),
+        (f"http://{'a' * 300}", False),
+    ],
+)
+def test_an_address_is_one_that_can_be_asked_over_http(text: str, *, good: bool) -> None:
+    assert is_address(text) is good

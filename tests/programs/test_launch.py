@@ -110,10 +110,23 @@ def test_shared_memory_counts_once_where_it_matters(family: int) -> None:
     assert exact.tasks == 3
 
 
+@pytest.mark.parametrize("own_session", [True, False])
+def test_a_process_is_signalled_with_its_whole_group_unless_that_is_ours(*, own_session: bool) -> None:
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, start_new_session=own_session) as started:
+        assert launch.group_of(started.pid) == (-started.pid if own_session else started.pid)
+        assert started.stdin is not None
+        started.stdin.close()
+    assert launch.group_of(started.pid) == started.pid
+
+
+def test_no_more_processes_are_counted_than_are_enough_to_know(family: int) -> None:
+    assert launch.usage(family, most=None, enough=1).tasks == 2
+
+
 def test_a_process_that_has_gone_uses_nothing() -> None:
     with subprocess.Popen(["/bin/true"]) as gone:
         pass
-    assert launch.descendants(gone.pid) == []
+    assert list(launch.descendants(gone.pid)) == []
     assert launch.stat(gone.pid) == []
     assert launch.usage(gone.pid, most=1).memory == 0
 

@@ -78,7 +78,7 @@ asyncio.run(main())
 async def test_programs_and_server_die_with_an_owner_that_is_killed(wire: Wire) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER, wire.hold()])  # noqa: ASYNC220 - it is killed below
     await wire.up()
-    below = descendants(owner.pid)
+    below = list(descendants(owner.pid))
     owner.kill()
     owner.wait()
     await wire.dead()
@@ -102,7 +102,7 @@ def _gone(pid: int) -> None:
 async def test_a_server_that_was_stopped_dies_with_its_owner_too(wire: Wire) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER, wire.hold()])  # noqa: ASYNC220 - it is killed below
     await wire.up()
-    server = descendants(owner.pid)[0]
+    server = next(descendants(owner.pid))
     os.kill(server, signal.SIGSTOP)
     owner.kill()
     owner.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -235,6 +236,31 @@ async def test_a_file_that_grows_too_large_stops_it(tmp_path: Path, namespaces: 
         await run(program, limits=Limits(file_size=MIB), namespaces=namespaces)
     assert caught.value.limit == "file_size"
     assert (tmp_path / "file").stat().st_size == MIB
+
+
+async def test_a_program_that_may_write_no_file_can_still_be_told_of(namespaces: Namespaces) -> None:
+    done = await run(["/bin/echo", "hi"], limits=Limits(file_size=0), namespaces=namespaces)
+    assert (done.code, done.stdout) == (0, b"hi\n")
+
+
+RELAY = """
+import os, sys
+for _ in range(5000):
+    if os.fork():
+        os._exit(0)
+open(sys.argv[1], "w").close()
+"""
+
+
+async def test_nobody_runs_away_by_forking_faster_than_he_can_be_found(
+    wire: Wire, tmp_path: Path, namespaces: Namespaces
+) -> None:
+    arrived = tmp_path / "arrived"
+    program = shlex.join([sys.executable, "-I", "-S", "-c", RELAY, str(arrived)])
+    await sh(wire.hold(f"exec {program}"), namespaces=namespaces)
+    await wire.up()
+    await wire.dead()
+    assert not arrived.exists()
 
 
 async def test_open_files_and_core_dumps_are_limited_for_each_process(namespaces: Namespaces) -> None:
@@ -487,6 +513,12 @@ async def refusal(
     with pytest.raises(TrimtabError) as caught:
         await run(argv, cwd=cwd, environment=environment or {})
     return caught.value
+
+
+async def test_words_that_cannot_be_handed_over_are_refused() -> None:
+    assert "surrogate" in (await refusal("/bin/echo", "\ud800")).reason
+    assert "variable" in (await refusal("/bin/echo", environment={"A": "\ud800"})).reason
+    assert (await run(["/bin/echo", "caf\udce9"])).stdout == b"caf\xe9\n"
 
 
 async def test_a_missing_program_is_missing() -> None:

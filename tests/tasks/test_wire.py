@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,15 @@ def test_a_rooms_own_error_crosses_as_its_nearest_ancestor_in_the_tree() -> None
 def test_long_texts_are_cut() -> None:
     told = raised(KeyError("x" * 100_000), "y" * 100_000 + "end")
     assert (len(told.message), len(told.traceback), told.traceback[-3:]) == (16_384, 16_384, "end")
+
+
+def test_a_name_that_is_not_utf_8_does_not_keep_an_error_from_crossing() -> None:
+    told = raised(
+        RenderFailed("file caf\udce9", "it cannot be read: caf\udce9", "Rename caf\udce9"), "caf\udce9"
+    )
+    error = error_of(msgspec.json.decode(msgspec.json.encode(told), type=Raised), "shop:render")
+    assert type(error) is RenderFailed
+    assert str(error) == r"file caf\udce9: it cannot be read: caf\udce9. Rename caf\udce9."
 
 
 def test_an_exception_that_cannot_be_printed_is_told_all_the_same() -> None:

@@ -29,34 +29,41 @@ def test_needs_helm(helm):
 def test_needs_ssh(git_ssh):
     raise AssertionError("never reached")
 """
+#: a run takes seconds, so one shows everything
+SHOWING = """
+def pytest_collection_finish(session):
+    print("real:", *(each.name for each in session.items if each.get_closest_marker("real")))
+"""
+
+Done = subprocess.CompletedProcess[str]
 
 
-@pytest.fixture
-def bare_run(tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    """A folder with tests, and an environment with no program but git, and an empty cache."""
-    (tmp_path / "test_them.py").write_text(TESTS)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").symlink_to(program("git"))
+def run_pytest(folder: Path, **variables: str) -> Done:
+    """Run the tests in a folder, in an environment with no program but git, and an empty cache."""
+    (folder / "test_them.py").write_text(TESTS)
+    (folder / "conftest.py").write_text(SHOWING)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "git").symlink_to(program("git"))
     environment = {
-        "PATH": str(tmp_path / "bin"),
+        "PATH": str(folder / "bin"),
         "PYTHONPATH": str(ROOT),
-        "HOME": str(tmp_path),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "HOME": str(folder),
+        "XDG_CACHE_HOME": str(folder / "cache"),
     }
-    return tmp_path, environment
-
-
-def run_pytest(folder: Path, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
     config = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", "-p", "no:cacheprovider")
-    command = [sys.executable, "-m", "pytest", *config, *options, str(folder / "test_them.py")]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pytest", *config, str(folder / "test_them.py")]
+    variables = {**environment, **variables}
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 
-def test_without_go_tests_are_skipped_and_one_line_says_how_many_and_why(
-    bare_run: tuple[Path, dict[str, str]],
-) -> None:
-    folder, environment = bare_run
-    done = run_pytest(folder, environment)
+@pytest.fixture(scope="module")
+def without_go(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """A run where there is nothing."""
+    return run_pytest(tmp_path_factory.mktemp("bare"))
+
+
+def test_without_go_tests_are_skipped_and_one_line_says_how_many_and_why(without_go: Done) -> None:
+    done = without_go
     assert (done.returncode, "1 passed, 4 skipped" in done.stdout) == (0, True), done.stdout
     lines = [line for line in done.stdout.splitlines() if line.startswith("testbed: ")]
     assert len(lines) == 1
@@ -65,22 +72,15 @@ def test_without_go_tests_are_skipped_and_one_line_says_how_many_and_why(
     assert "1 because ssh: there is none on PATH. Install your system's package `openssh-client`." in lines[0]
 
 
-def test_where_real_parts_are_required_their_absence_is_a_failure(
-    bare_run: tuple[Path, dict[str, str]],
-) -> None:
-    folder, environment = bare_run
-    done = run_pytest(folder, {**environment, "TRIMTAB_REQUIRE_REAL": "1"})
+def test_where_real_parts_are_required_their_absence_is_a_failure(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, TRIMTAB_REQUIRE_REAL="1")
     assert (done.returncode, "1 passed, 4 errors" in done.stdout) == (1, True), done.stdout
     assert "Install Go" in done.stdout
 
 
-def test_tests_with_a_control_plane_are_marked_real_and_only_those(
-    bare_run: tuple[Path, dict[str, str]],
-) -> None:
-    folder, environment = bare_run
-    done = run_pytest(folder, environment, "--collect-only", "-q", "-m", "real")
-    names = re.findall(r"::(\w+)", done.stdout)
-    assert names == ["test_needs_the_shared_one", "test_needs_its_own"], done.stdout
+def test_tests_with_a_control_plane_are_marked_real_and_only_those(without_go: Done) -> None:
+    marked = re.findall(r"^real: (.*)$", without_go.stdout, re.MULTILINE)
+    assert marked == ["test_needs_the_shared_one test_needs_its_own"], without_go.stdout
 
 
 def test_the_closing_line_counts_per_reason_and_says_nothing_without_one() -> None:

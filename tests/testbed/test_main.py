@@ -18,7 +18,7 @@ COMMAND = (sys.executable, "-m", "testbed")
 
 
 def said_by(*args: str) -> str:
-    return subprocess.run([*COMMAND, *args], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return CliRunner().invoke(main, args, catch_exceptions=False).output
 
 
 @pytest.fixture

@@ -109,7 +109,8 @@ class ServerVersion(Struct, frozen=True, kw_only=True, rename="camel"):
     platform: str = ""
 
 
-# Go writes null for a list that was never filled, so every list below may be missing or null.
+# Go writes null for a list that was never filled, so every list below may be missing or null. Only the one
+# that a document is for must be there: in any other JSON one would read that a server serves nothing.
 
 # --- aggregated discovery -----------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class _AggregatedGroup(Struct, frozen=True, kw_only=True):
 
 
 class _Aggregated(Struct, frozen=True, kw_only=True):
-    items: tuple[_AggregatedGroup, ...] | None = None
+    items: tuple[_AggregatedGroup, ...] | None
 
 
 def is_aggregated(body: bytes) -> bool:
@@ -210,11 +211,11 @@ class _Group(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _Groups(Struct, frozen=True, kw_only=True):
-    groups: tuple[_Group, ...] | None = None
+    groups: tuple[_Group, ...] | None
 
 
 class _CoreVersions(Struct, frozen=True, kw_only=True):
-    versions: tuple[str, ...] | None = None
+    versions: tuple[str, ...] | None
 
 
 class _LegacyResource(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -228,7 +229,7 @@ class _LegacyResource(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _LegacyResources(Struct, frozen=True, kw_only=True):
-    resources: tuple[_LegacyResource, ...] | None = None
+    resources: tuple[_LegacyResource, ...] | None
 
 
 def group_versions(core: bytes, groups: bytes) -> tuple[str, ...]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from trimtab.errors import Missing, TrimtabError
 from trimtab.kube import calls, discovery
@@ -38,7 +38,7 @@ from trimtab.kube.cluster import (
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion, group_version_path
 from trimtab.kube.failures import unreachable
 from trimtab.kube.frames import Lines, event_from
-from trimtab.kube.objects import UNREADABLE, KubeObject, Page, object_from, page_from
+from trimtab.kube.objects import UNREADABLE, KubeObject, Page, answered_from, page_from
 from trimtab.kube.transport import Answer, Exchange, Transport, connections
 from trimtab.settings import ClusterSettings
 from trimtab.tasks import plain_group
@@ -77,7 +77,7 @@ class HttpCluster:
     ) -> KubeObject:
         """Read one object, or its status or scale."""
         request = calls.get(resource, name, namespace=namespace, subresource=subresource)
-        return self._object(resource, request, await self._transport.exchange(request))
+        return self._object(request, await self._transport.exchange(request))
 
     async def list(
         self,
@@ -96,6 +96,9 @@ class HttpCluster:
                 resource, namespace=namespace, select=select, as_of=as_of, size=size, following=following
             )
             page = self._page(resource, request, await self._transport.exchange(request))
+            if following and page.continue_token == following:
+                reason = "answers every page with the promise of the same next one"
+                raise unreachable(request.subject, self._transport.server, reason)
             following = page.continue_token
             yield page
             del page  # or it would be in memory until the next one is
@@ -145,7 +148,7 @@ class HttpCluster:
         call = calls.create(
             resource, body, namespace=namespace, name=name, subresource=subresource, write=write
         )
-        return await self._written(resource, call)
+        return await self._written(call)
 
     async def update(
         self,
@@ -159,7 +162,7 @@ class HttpCluster:
     ) -> Written:
         """Replace an object; with a resourceVersion in the body only if nobody changed it meanwhile."""
         call = calls.update(resource, name, body, namespace=namespace, subresource=subresource, write=write)
-        return await self._written(resource, call)
+        return await self._written(call)
 
     async def patch(
         self,
@@ -176,7 +179,7 @@ class HttpCluster:
         call = calls.patch(
             resource, name, body, how=how, namespace=namespace, subresource=subresource, write=write
         )
-        return await self._written(resource, call)
+        return await self._written(call)
 
     async def apply(
         self,
@@ -193,14 +196,14 @@ class HttpCluster:
         call = calls.apply(
             resource, name, body, namespace=namespace, subresource=subresource, force=force, write=write
         )
-        return await self._written(resource, call)
+        return await self._written(call)
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", how: Deletion = PLAINLY
     ) -> KubeObject | None:
         """Delete an object; the answer is the object while something keeps it, None once it is gone."""
         request = calls.delete(resource, name, namespace=namespace, how=how)
-        left = self._object(resource, request, await self._transport.exchange(request))
+        left = self._object(request, await self._transport.exchange(request))
         return self._sound(request.subject, calls.left_by, left)
 
     async def delete_all(
@@ -251,9 +254,10 @@ class HttpCluster:
         """What the server's clock says, in whole seconds; None if it does not say."""
         answer = await self._read("get the server's time", "/version")
         try:
-            return parsedate_to_datetime(answer.date)
+            told = parsedate_to_datetime(answer.date)
         except ValueError:
             return None
+        return told.replace(tzinfo=UTC) if told.tzinfo is None else told  # `-0000` is UTC, too
 
     async def schema(self, api_version: str) -> bytes:
         """The OpenAPI v3 document of one group version, as JSON."""
@@ -280,14 +284,12 @@ class HttpCluster:
             Call(subject=subject, path=path, query=query, accept=accept, repeatable=True)
         )
 
-    async def _written(self, resource: Resource, request: Call) -> Written:
+    async def _written(self, request: Call) -> Written:
         answer = await self._transport.exchange(request)
-        return Written(object=self._object(resource, request, answer), warnings=answer.warnings)
+        return Written(object=self._object(request, answer), warnings=answer.warnings)
 
-    def _object(self, resource: Resource, request: Call, answer: Answer) -> KubeObject:
-        return self._sound(
-            request.subject, object_from, answer.body, api_version=resource.api_version, kind=resource.kind
-        )
+    def _object(self, request: Call, answer: Answer) -> KubeObject:
+        return self._sound(request.subject, answered_from, answer.body)
 
     def _page(self, resource: Resource, request: Call, answer: Answer) -> Page:
         return self._sound(
@@ -321,7 +323,7 @@ class _SchemaPath(Struct, frozen=True, rename={"server_relative_url": "serverRel
 
 
 class _SchemaIndex(Struct, frozen=True):
-    paths: dict[str, _SchemaPath] = field(default_factory=dict)
+    paths: dict[str, _SchemaPath]
 
 
 class _AnsweredReview(Struct, frozen=True):

@@ -104,11 +104,20 @@ class _ListMetadata(Struct, frozen=True, kw_only=True, gc=False, rename="camel")
 
 
 class _List(Struct, frozen=True, kw_only=True, rename="camel"):
-    items: list[Raw] | None = None
+    # Without defaults: of any other JSON one would read that nothing exists, and nobody says that in passing.
+    kind: str
+    items: list[Raw] | None
     metadata: _ListMetadata = _ListMetadata()
 
 
+class _Answered(_Head, frozen=True, kw_only=True, gc=False, rename="camel"):
+    # As above: a gateway's `{"status": "ok"}` is no object, least of all one that was written.
+    api_version: str
+    kind: str
+
+
 _head = msgspec.json.Decoder(_Head)
+_answered = msgspec.json.Decoder(_Answered)
 _list = msgspec.json.Decoder(_List)
 
 
@@ -128,6 +137,16 @@ def object_from(raw: bytes | Raw, *, api_version: str = "", kind: str = "") -> K
         metadata=head.metadata,
         raw=bytes(raw),
     )
+
+
+def answered_from(body: bytes) -> KubeObject:
+    """The object that is a whole answer: unlike an item of a list it says itself what it is."""
+    try:
+        head = _answered.decode(body)
+    except RecursionError:
+        body = shallow(body)
+        head = _answered.decode(body)
+    return KubeObject(api_version=head.api_version, kind=head.kind, metadata=head.metadata, raw=body)
 
 
 def page_from(body: bytes, *, api_version: str, kind: str) -> Page:

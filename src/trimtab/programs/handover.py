@@ -90,9 +90,20 @@ def _refuse_unspeakable(order: Order) -> None:
     subject = order.path or "program"
     if any("\0" in word for word in (*order.argv, order.path, order.folder, order.view)):
         raise InvalidSpec(subject, "an argument holds a NUL character", "Remove it.")
+    if not all(map(_is_writable, (*order.argv, order.path, order.folder, order.view))):
+        raise InvalidSpec(subject, "an argument holds half a surrogate pair", "Remove it.")
     for name, value in order.environment.items():
-        if not name or "=" in name or "\0" in name or "\0" in value:
+        if not name or "=" in name or "\0" in name + value or not _is_writable(name + value):
             raise InvalidSpec(subject, f"the environment cannot hold a variable named {name!r}", "Rename it.")
+
+
+def _is_writable(word: str) -> bool:
+    """Can the word be handed to a program? Half a surrogate pair cannot; a stray byte can."""
+    try:
+        word.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def written(order: Order, owner: int) -> bytes:

@@ -46,6 +46,16 @@ def page_url(index: str, project: str) -> str:
     return f"{index.rstrip('/')}/{project}/"
 
 
+def is_address(text: str) -> bool:
+    """Can somebody be asked over HTTP there?"""
+    try:
+        url = urlsplit(text)
+        host, port = (url.hostname or "").removesuffix(".").encode("idna"), url.port
+    except ValueError:  # a broken IPv6 address, a port out of range, a name that is too long
+        return False
+    return url.scheme in {"http", "https"} and host != b"" and port != 0
+
+
 def _checked(file: _File, base: str, pin: Pin) -> str:
     offered = file.hashes.get("sha256", pin.sha256)
     if offered != pin.sha256:
@@ -55,6 +65,8 @@ def _checked(file: _File, base: str, pin: Pin) -> str:
     page = urlsplit(base)
     if address.scheme not in {"http", "https"}:
         raise SourceRefused(pin.project, "the index sends us to an address that is not HTTP")
+    if not is_address(address.geturl()):
+        raise ValueError(address)
     # Credentials of the index are for its own server, and for nobody else.
     if (address.scheme, address.hostname, address.port) == (page.scheme, page.hostname, page.port):
         address = address._replace(netloc=page.netloc)

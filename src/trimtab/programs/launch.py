@@ -23,12 +23,16 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 TICK = 0.05
 LOWEST_PID_MAX = 301
 #: milliseconds, about, that the killed may take to go; who hangs in the kernel longer is left to it
 PATIENCE = 5000
+#: bytes that the report may take: it is a file, too, and init writes to it under the program's own limits
+REPORT = 4096
+#: processes that are counted where their number is not limited
+MANY = 10_000
 #: room above the process limit, so that the watch sees it crossed before the kernel refuses
 SLACK = 32
 
@@ -356,7 +360,7 @@ def limit_resources(order: Order, report: Report) -> None:
         seconds = int(-(-order.cpu // 1))
         lower(resource.RLIMIT_CPU, seconds, seconds + 1)
     if order.file_size is not None:
-        lower(resource.RLIMIT_FSIZE, order.file_size)
+        lower(resource.RLIMIT_FSIZE, max(order.file_size, REPORT))
     if order.open_files is not None:
         lower(resource.RLIMIT_NOFILE, order.open_files)
     # The limit counts a user's processes within the user namespace; in the machine's own it would count
@@ -416,7 +420,7 @@ def supervise(order: Order, report: Report, child: int, control: int, *, enclose
             break
         if spoken or os.getppid() != order.owner:
             break
-        now = usage(root, order.memory)
+        now = usage(root, order.memory, order.processes)
         peak = max(peak, now.memory)
         if verdict := exceeded(order, now):
             report.say("stopped", *verdict)
@@ -451,13 +455,16 @@ def exceeded(order: Order, now: Usage) -> tuple[str, float] | None:
     return None
 
 
-def usage(root: int, most: int | None) -> Usage:
+def usage(root: int, most: int | None, enough: int | None = None) -> Usage:
     """What everything below `root` uses now, including processor time of those who have ended.
 
-    Shared pages are told apart only where it matters, beyond `most` bytes: that is slow to ask.
+    Shared pages are told apart only where it matters, beyond `most` bytes: that is slow to ask. Nobody is
+    counted beyond `enough` processes: some trees grow faster than they can be walked.
     """
     total, resident = Usage(), {}
-    for pid in (root, *descendants(root)):
+    for count, pid in enumerate(descendants(root, root)):
+        if count > (MANY if enough is None else enough) + 1:
+            break
         fields = stat(pid)
         if not fields:
             continue
@@ -487,15 +494,15 @@ def share(pid: int, resident: int) -> int:
     return resident
 
 
-def descendants(root: int) -> list[int]:
-    """Every process below `root`."""
+def descendants(root: int, *first: int) -> Iterator[int]:
+    """Every process below `root`, as they are met; those named come first."""
     below = children if os.access("/proc/thread-self/children", os.R_OK) else children_by_parent()
-    found, waiting = [], [root]
+    yield from first
+    waiting = [root]
     while waiting:
         new = below(waiting.pop())
-        found += new
+        yield from new
         waiting += new
-    return found
 
 
 def children(pid: int) -> list[int]:
@@ -553,14 +560,31 @@ def end(child: int, *, enclosed: bool) -> None:
 
 
 def stop_and_kill() -> None:
-    """Halt everybody first, until nobody new appears, so that no one forks while others are killed."""
+    """Halt everybody first, until nobody new appears, so that no one forks while others are killed.
+
+    Whole groups at once: a signal to a group reaches also who is just being forked in it, so nobody runs
+    away from it. The program began a session of its own, so its groups hold nobody but its descendants.
+    """
     halted: set[int] = set()
-    while new := set(descendants(os.getpid())) - halted:
-        for pid in new:
-            signal(pid, SIGSTOP)
-        halted |= new
-    for pid in halted:
-        signal(pid, SIGKILL)
+    targets: set[int] = set()
+    found = True
+    while found:
+        found = False
+        for pid in descendants(os.getpid()):
+            if pid not in halted:
+                halted.add(pid)
+                targets.add(target := group_of(pid))
+                signal(target, SIGSTOP)
+                found = True
+    for target in targets:
+        signal(target, SIGKILL)
+
+
+def group_of(pid: int) -> int:
+    """Whom to signal to reach a process and its group; itself alone, while it is still in ours."""
+    fields = stat(pid)
+    group = int(fields[2]) if fields else 0
+    return pid if group in (0, 1, os.getpgrp()) else -group
 
 
 def reaped_all() -> bool:

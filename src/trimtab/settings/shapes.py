@@ -118,7 +118,8 @@ class Whole(Struct, frozen=True):
 
     def read_text(self, text: str) -> int | None:
         """Decimal digits."""
-        return self.read(int(text)) if text.removeprefix("-").isdecimal() else None
+        # Python refuses to read thousands of digits, and nobody means more than twenty.
+        return self.read(int(text)) if len(text) <= 20 and text.removeprefix("-").isdecimal() else None
 
     def written(self, value: int) -> str:
         """In decimal digits."""
@@ -272,8 +273,8 @@ _SHAPES: Mapping[type[Type], Callable[[Any], Shape]] = {
 
 
 def _is_whole(raw: object) -> TypeGuard[int]:
-    """Whether it is a whole number; Python counts the truths among them, people do not."""
-    return isinstance(raw, int) and not isinstance(raw, bool)
+    """Whether it is a whole number of at most 64 bits; Python counts the truths among them, people do not."""
+    return isinstance(raw, int) and not isinstance(raw, bool) and abs(raw) < 2**63
 
 
 def _is_number(raw: object) -> TypeGuard[float]:

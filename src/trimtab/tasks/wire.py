@@ -82,7 +82,7 @@ def raised(error: BaseException, traceback: str) -> Raised:
     """The exception in words, cut to a bearable length."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    plain = Raised(type=name, message=_text(error)[:_LONGEST_TEXT], traceback=traceback[-_LONGEST_TEXT:])
+    plain = Raised(type=_fit(name), message=_fit(_text(error)), traceback=_fit(traceback[-_LONGEST_TEXT:]))
     if not isinstance(error, TrimtabError):
         return plain
     return Raised(
@@ -90,9 +90,9 @@ def raised(error: BaseException, traceback: str) -> Raised:
         message=plain.message,
         traceback=plain.traceback,
         house=next(ancestor.__name__ for ancestor in kind.__mro__ if ancestor.__module__ == errors.__name__),
-        subject=error.subject[:_LONGEST_TEXT],
-        reason=error.reason[:_LONGEST_TEXT],
-        remedy=error.remedy[:_LONGEST_TEXT],
+        subject=_fit(error.subject),
+        reason=_fit(error.reason),
+        remedy=_fit(error.remedy),
         after=error.after if isinstance(error, Throttled) else None,
     )
 
@@ -111,6 +111,11 @@ def _house_error(told: Raised) -> TrimtabError:
     if issubclass(kind, Throttled):
         return kind(told.subject, told.reason, told.remedy, after=told.after)
     return kind(told.subject, told.reason, told.remedy)
+
+
+def _fit(text: str) -> str:
+    """The text as it can cross: not endless, and with what is no character spelled out."""
+    return text[:_LONGEST_TEXT].encode(errors="backslashreplace").decode()
 
 
 def _text(error: BaseException) -> str:

@@ -55,6 +55,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
         (b"a = 1\na = 2\n", "it is not TOML: Cannot overwrite a value"),
         (b"\xff\xfe", "it is not UTF-8 text"),
         (b"a = " + b"[" * 10_000, "it is not TOML"),
+        (b"a = " + b"9" * 5_000, "it is not TOML"),
     ],
 )
 def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -75,6 +75,13 @@ def held(tmp_path: Path) -> tuple[Plugin, HeldRun]:
     return Plugin(call(script), run=run, clock=ManualClock(), authority=lambda: None), run
 
 
+async def test_a_plugin_that_prints_without_end_is_stopped_and_told_to_say_less(tmp_path: Path) -> None:
+    script = plugin_script(tmp_path / "login", "exec cat /dev/zero")
+    with pytest.raises(Unavailable, match=r"of output; the limit is 1\.0 MiB") as caught:
+        await real(call(script)).current()
+    assert caught.value.remedy.endswith("have it say less")
+
+
 async def turns() -> None:
     for _ in range(10):
         await asyncio.sleep(0)

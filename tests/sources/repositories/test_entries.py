@@ -119,6 +119,7 @@ def test_the_entry_with_the_longest_beginning_is_used() -> None:
     ("text", "words"),
     [
         ("[[credential]]\nurl = 'https://git.example", "the file: it is not TOML"),
+        (f"credential = {'9' * 5_000}", "the file: it is not TOML"),
         ("[[credentials]]\nurl = 'https://git.example'", "unknown field `credentials`"),
         (entry('pasword = "hunter2"'), "unknown field `pasword`"),
         ("[[credential]]\ntoken = 'hunter2'", "missing required field `url`"),

@@ -52,5 +52,5 @@ def entries_of(path: Path) -> Mapping[str, object]:
         raise InvalidSpec(subject, f"it cannot be read: {exc.strerror}", "Name a file with --config") from exc
     except UnicodeDecodeError as exc:
         raise InvalidSpec(subject, "it is not UTF-8 text", "Write it as TOML") from exc
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:  # a number of thousands of digits is a plain ValueError
         raise InvalidSpec(subject, f"it is not TOML: {exc}", "docs/settings.md shows an example") from exc

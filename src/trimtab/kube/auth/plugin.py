@@ -24,6 +24,8 @@ from trimtab.programs import Limits, ProgramStopped
 from trimtab.tasks.clock import Clock
 
 _LONGEST_ANSWER = 1 << 20
+_TAKES_LONG = "Run it by hand to see what it waits for, or raise cluster.plugin_timeout"
+_SAYS_TOO_MUCH = "Run it by hand to see what it says beside its credential, and have it say less"
 _LONG_WORD = re.compile(r"[^\s\"'{}\[\]:,]{16,}")
 
 
@@ -134,9 +136,8 @@ class Plugin:
         try:
             answer = await self._run(argv, environment=self._environment(), wall=call.timeout)
         except ProgramStopped as exc:
-            reason = f"its exec plugin {name} {exc.reason}"
-            remedy = "Run it by hand to see what it waits for, or raise cluster.plugin_timeout"
-            raise Unavailable(call.subject, reason, remedy) from exc
+            remedy = _TAKES_LONG if exc.limit == "wall" else _SAYS_TOO_MUCH
+            raise Unavailable(call.subject, f"its exec plugin {name} {exc.reason}", remedy) from exc
         except (OSError, TrimtabError) as exc:
             why = exc.reason if isinstance(exc, TrimtabError) else (exc.strerror or "no reason given").lower()
             reason = f"its exec plugin {name} could not be started ({why})"

@@ -73,10 +73,10 @@ def entries_in(text: str, subject: str) -> tuple[Entry, ...]:
     try:
         decoded = tomllib.loads(text)
         return msgspec.convert(decoded, _File, dec_hook=_secret).credential
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        raise InvalidSpec(subject, f"it is not TOML: {exc}", _EXAMPLE) from exc
     except msgspec.ValidationError as exc:
         raise InvalidSpec(subject, f"an entry cannot be meant: {exc}", _EXAMPLE) from exc
+    except (ValueError, RecursionError) as exc:  # a number of thousands of digits is a plain ValueError
+        raise InvalidSpec(subject, f"it is not TOML: {exc}", _EXAMPLE) from exc
 
 
 def _secret(kind: type, written: Any) -> Secret:
