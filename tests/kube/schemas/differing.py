@@ -14,7 +14,6 @@ MAPS = f"/api/v1/namespaces/default/configmaps{DRY}"
 DRIVERS = f"/apis/storage.k8s.io/v1/csidrivers{DRY}"
 SECRETS = f"/api/v1/namespaces/default/secrets{DRY}"
 SLICES = f"/apis/resource.k8s.io/v1/resourceslices{DRY}"
-TEMPLATES = f"/api/v1/namespaces/default/podtemplates{DRY}"
 NODES = f"/api/v1/nodes{DRY}"
 POLICIES = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies{DRY}"
 
@@ -148,30 +147,6 @@ DIFFERENCES = (
             ),
         ),
         seen=lambda _, answer: "timeAdded" in answer["spec"]["devices"][0]["taints"][0],
-    ),
-    Difference(
-        what="rare corners of pods, such as resize policies and the less used sources of volumes",
-        real="judged",
-        here="let through",
-        asked=Request(
-            "POST",
-            TEMPLATES,
-            _named(
-                "v1",
-                "PodTemplate",
-                template={
-                    "spec": {
-                        "containers": [
-                            {
-                                "name": "a",
-                                "image": "a",
-                                "resizePolicy": [{"resourceName": "x", "restartPolicy": "y"}],
-                            }
-                        ]
-                    }
-                },
-            ),
-        ),
     ),
     Difference(
         what="kinds without an entry in `validation.KINDS`",

@@ -17,12 +17,12 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
+from trimtab.kube.schemas.validation.claims import claim_spec
 from trimtab.kube.schemas.validation.containers import ephemeral_containers
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, in_range, percent
-from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, whole_pod
+from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, surroundings, whole_pod
 from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
-from trimtab.kube.schemas.validation.storage import claim_spec
 
 Json = Mapping[str, Any]
 MISMATCH = "`selector` does not match template `labels`"
@@ -76,7 +76,7 @@ def pod_ephemeral_update(new: Json, old: Json) -> Causes:
     added = spec.get("ephemeralContainers") or []
     others = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     volumes = frozenset(each.get("name", "") for _, each in entries(spec.get("volumes")))
-    yield from ephemeral_containers(added, others, volumes, path)
+    yield from ephemeral_containers(added, others, surroundings(spec, volumes), path)
     by_name = {each.get("name", ""): each for each in added}
     for before in part(old, "spec").get("ephemeralContainers") or ():
         named = quoted(before["name"])
