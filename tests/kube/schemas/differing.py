@@ -12,6 +12,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RULED = f"/apis/{GROUP}/v1/ruled"
 MAPS = f"/api/v1/namespaces/default/configmaps{DRY}"
 DRIVERS = f"/apis/storage.k8s.io/v1/csidrivers{DRY}"
+CLASSES = f"/apis/resource.k8s.io/v1/deviceclasses{DRY}"
 SECRETS = f"/api/v1/namespaces/default/secrets{DRY}"
 SLICES = f"/apis/resource.k8s.io/v1/resourceslices{DRY}"
 NODES = f"/api/v1/nodes{DRY}"
@@ -149,11 +150,9 @@ DIFFERENCES = (
         seen=lambda _, answer: "timeAdded" in answer["spec"]["devices"][0]["taints"][0],
     ),
     Difference(
-        what="kinds without an entry in `validation.KINDS`",
+        what="kinds of device allocation (`resource.k8s.io`)",
         real="judged",
         here="only their metadata is judged",
-        asked=Request(
-            "POST", NODES, _named("v1", "Node", spec={"podCIDRs": ["10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8"]})
-        ),
+        asked=Request("POST", CLASSES, _named("resource.k8s.io/v1", "DeviceClass", spec={"selectors": [{}]})),
     ),
 )

@@ -96,8 +96,8 @@ def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
     yield from _own_users(spec, path)
     yield from _own_name(spec, path)
     yield from _names(spec, path)
-    for number, toleration in entries(spec.get("tolerations")):
-        yield from _toleration(toleration, f"{path}.tolerations[{number}]")
+    for number, each in entries(spec.get("tolerations")):
+        yield from toleration(each, f"{path}.tolerations[{number}]")
     yield from _aliases(spec.get("hostAliases"), f"{path}.hostAliases")
     yield from _late(spec, path)
     yield from requirements({"limits": spec.get("overhead")}, f"{path}.overhead")
@@ -220,15 +220,16 @@ def _host_network(spec: Json, path: str, *, in_pod: bool) -> Causes:
                 yield invalid(f"{path}.containers[{number}].ports[{place}].hostPort", own, told)
 
 
-def _toleration(toleration: Json, path: str) -> Causes:
-    key, operator, value = (toleration.get(name, "") for name in ("key", "operator", "value"))
-    effect = toleration.get("effect", "")
+def toleration(given: Json, path: str) -> Causes:
+    """What is wrong with a toleration."""
+    key, operator, value = (given.get(name, "") for name in ("key", "operator", "value"))
+    effect = given.get("effect", "")
     if key:
         yield from each_invalid(f"{path}.key", key, qualified_name(key))
     elif operator != "Exists":
         told = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, told)
-    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+    if given.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("", "Equal"):
         wrong = label_value(value)

@@ -372,3 +372,25 @@ def stateful_set_update(new: Json, old: Json) -> Causes:
         *names, last = (f"'{name}'" for name in STATEFUL_SET_CHANGES)
         told = f"{', '.join(names)} and {last}"
         yield forbidden("spec", f"updates to statefulset spec for fields other than {told} are forbidden")
+
+
+def template(manifest: Json) -> Causes:
+    """What is wrong with a PodTemplate."""
+    yield from pod_template(part(manifest, "template"), "template")
+
+
+def revision(manifest: Json) -> Causes:
+    """What is wrong with a ControllerRevision."""
+    yield from at_least_zero(manifest.get("revision"), "revision")
+    state = manifest.get("data")
+    if state is None:
+        yield required("data", "data is mandatory")
+    elif not isinstance(state, dict):
+        yield required("data", "data must be a valid JSON object")
+
+
+def revision_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a ControllerRevision."""
+    yield from at_least_zero(new.get("revision"), "revision")
+    if new.get("data") != old.get("data"):
+        yield invalid("data", new.get("data"), IMMUTABLE)
