@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from tests.kube.differences import Difference, Request
+from tests.kube.servers import MERGE
 
 DRY = "?dryRun=All"
 GROUP = "differing.example.com"
@@ -13,6 +15,12 @@ RULED = f"/apis/{GROUP}/v1/ruled"
 MAPS = f"/api/v1/namespaces/default/configmaps{DRY}"
 DRIVERS = f"/apis/storage.k8s.io/v1/csidrivers{DRY}"
 CLASSES = f"/apis/resource.k8s.io/v1/deviceclasses{DRY}"
+BACKEND = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
+INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+SIGNINGS = f"/apis/certificates.k8s.io/v1/certificatesigningrequests{DRY}"
+NO_REQUEST = base64.b64encode(
+    b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
+).decode()
 SECRETS = f"/api/v1/namespaces/default/secrets{DRY}"
 SLICES = f"/apis/resource.k8s.io/v1/resourceslices{DRY}"
 NODES = f"/api/v1/nodes{DRY}"
@@ -154,5 +162,31 @@ DIFFERENCES = (
         real="judged",
         here="only their metadata is judged",
         asked=Request("POST", CLASSES, _named("resource.k8s.io/v1", "DeviceClass", spec={"selectors": [{}]})),
+    ),
+    Difference(
+        what="status updates of kinds other than workloads, Services, autoscalers and budgets",
+        real="judged",
+        here="only the rest of the object is judged",
+        given=(Request("POST", INGRESSES, _named("networking.k8s.io/v1", "Ingress", spec=BACKEND)),),
+        asked=Request(
+            "PATCH",
+            f"{INGRESSES}/differing/status{DRY}",
+            {"status": {"loadBalancer": {"ingress": [{"ip": "nowhere"}]}}},
+            MERGE,
+        ),
+    ),
+    Difference(
+        what="requests for certificates that are none inside",
+        real="refused",
+        here="accepted: only the PEM around them is looked at",
+        asked=Request(
+            "POST",
+            SIGNINGS,
+            _named(
+                "certificates.k8s.io/v1",
+                "CertificateSigningRequest",
+                spec={"request": NO_REQUEST, "signerName": "example.com/s", "usages": ["client auth"]},
+            ),
+        ),
     ),
 )
