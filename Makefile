@@ -44,14 +44,14 @@ renderers: setup ## build trimtab-helm and trimtab-kustomize, which render many 
 pictures: setup ## run the demo on a terminal and draw docs/pictures from what it showed
 	@$(BIN)/python -m scripts.make_pictures
 
-test-pythons: setup ## run the tests on every Python we claim and that is here
-	@$(BIN)/python -m scripts.try_pythons
+test-pythons: setup ## run the tests on every Python we claim and that is here, or on PYTHONS="3.12 3.13"
+	@$(BIN)/python -m scripts.try_pythons $(PYTHONS)
 
 judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
 	@$(BIN)/python -m scripts.judge_fresh
 
 judge-behaviours: setup ## compare the stories of behaviours with the real controllers, at length
-	@$(BIN)/pytest -m judge tests/contract
+	@$(BIN)/pytest -m judge tests/contract tests/apiserver
 
 judge-kills: setup ## kill every verb that writes after each of its writes, one after another
 	@$(BIN)/pytest -m judge tests/features/test_kills.py

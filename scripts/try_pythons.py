@@ -1,21 +1,22 @@
-"""Runs the tests on every Python that pyproject.toml claims and this machine has, each in an environment.
+"""Runs the tests on every Python that pyproject.toml claims and this machine has, or on those that are named.
 
-The environments live in the user's cache, so `.venv` stays as it is. What needs the real control plane is
-left to `make test`: a version of Python changes nothing on the cluster's side.
+Each has a clean clone of HEAD with an environment of its own: tests set up the checkout they stand in, and
+here `.venv` stays as it is. What needs the real control plane is left to `make test`: a version of Python
+changes nothing on the cluster's side.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from scripts.bootstrap import cache_folder
+from scripts.bootstrap import ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[1]
 CLASSIFIER = "Programming Language :: Python :: 3."
@@ -44,31 +45,29 @@ def _starts(python: str) -> bool:
     return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
-def tests_pass(python: str, folder: Path, environment: Mapping[str, str]) -> bool:
-    """Fill an environment for that Python and run the tests in it."""
-    settings = {**environment, "UV_PROJECT_ENVIRONMENT": str(folder), "UV_PYTHON_DOWNLOADS": "never"}
-    settings.pop("VIRTUAL_ENV", None)
+def tests_pass(python: str, checkout: Path, environment: Mapping[str, str]) -> bool:
+    """Clone HEAD, fill an environment for that Python there, and run the tests in it."""
+    subprocess.run(["git", "clone", "--quiet", "--no-local", str(ROOT), str(checkout)], check=True)
+    settings = {**environment, "UV_PYTHON_DOWNLOADS": "never"}
+    for elsewhere in ELSEWHERE:
+        settings.pop(elsewhere, None)
     uv = str(Path(sys.executable).with_name("uv"))
-    synced = subprocess.run(
-        [uv, "sync", "--locked", "--quiet", "--python", python], cwd=ROOT, env=settings, check=False
-    )
-    if synced.returncode != 0:
-        return False
-    pytest = [str(folder / "bin" / "pytest"), "-n", "logical", "--dist", "worksteal"]
-    tests = [*pytest, "-q", "-m", "not real", "-p", "no:cacheprovider"]
-    return subprocess.run(tests, cwd=ROOT, env=settings, check=False).returncode == 0
+    pytest = [".venv/bin/pytest", "-n", "logical", "--dist", "worksteal", "-q", "-p", "no:cacheprovider"]
+    for command in ([uv, "sync", "--locked", "--quiet", "--python", python], [*pytest, "-m", "not real"]):
+        if subprocess.run(command, cwd=checkout, env=settings, check=False).returncode != 0:
+            return False
+    return True
 
 
-def main(environment: Mapping[str, str]) -> int:
-    """Run them all and print one line for each."""
-    checkout = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
-    environments = cache_folder(environment) / "environments" / checkout
+def main(wanted: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run them and print one line for each."""
     results = {}
-    for version in claimed(tomllib.loads((ROOT / "pyproject.toml").read_text())):
+    for version in wanted or claimed(tomllib.loads((ROOT / "pyproject.toml").read_text())):
         python = interpreter(version, environment)
         print(f"\nPython {version}: {python or 'not found here'}", flush=True)
         if python is not None:
-            results[version] = tests_pass(python, environments / version, environment)
+            with tempfile.TemporaryDirectory(prefix="trimtab-python-") as folder:
+                results[version] = tests_pass(python, Path(folder, "checkout"), environment)
     print()
     for version, passed in results.items():
         print(f"{'ok  ' if passed else 'FAIL'}  Python {version}")
@@ -76,4 +75,4 @@ def main(environment: Mapping[str, str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(dict(os.environ)))  # noqa: TID251 - this is the edge
+    sys.exit(main(sys.argv[1:], dict(os.environ)))  # noqa: TID251 - this is the edge

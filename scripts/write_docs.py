@@ -20,6 +20,7 @@ import click
 from msgspec.structs import replace
 
 import trimtab
+from tests.apiserver import differing as cluster_differing
 from tests.apiserver.wire import DIFFERING
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
@@ -154,6 +155,12 @@ def _features(found: Mapping[tuple[str, str], int], verb: str) -> dict[str, int]
     return {feature: count for (each, feature), count in sorted(found.items()) if each == verb}
 
 
+def embedded_part() -> str:
+    """Where the embedded cluster knowingly differs from a real one."""
+    rows = [f"| {what} | {each.real} | {each.ours} |" for what, each in cluster_differing.DIFFERING.items()]
+    return "\n".join(["| where | the real server | this one |", "|---|---|---|", *rows])
+
+
 def engine_part() -> str:
     """What an engine tells."""
     rows = [
@@ -202,6 +209,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "errors.md": errors_part,
     "cli.md": verbs_part,
     "contract-suite.md": contract_part,
+    "embedded-cluster.md": embedded_part,
     "engine.md": engine_part,
     "metrics.md": metrics_part,
     "why.md": why_part,

@@ -69,3 +69,25 @@ def test_options_that_cannot_be_read_are_left_out() -> None:
         ("e", ""),
         ("j", "k l"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1.5h", ""),
+        ("-1m30s", ""),
+        ("+.5s", ""),
+        ("0", ""),
+        ("-0", ""),
+        ("10\u00b5s", ""),
+        ("", 'time: invalid duration ""'),
+        ("-", 'time: invalid duration "-"'),
+        (".s", 'time: invalid duration ".s"'),
+        ("abc", 'time: invalid duration "abc"'),
+        ("1", 'time: missing unit in duration "1"'),
+        ("1s1", 'time: missing unit in duration "1s1"'),
+        ("1d", 'time: unknown unit "d" in duration "1d"'),
+    ],
+)
+def test_a_duration_is_read_as_by_go(text: str, why: str) -> None:
+    assert wire.unreadable_duration(text) == why

@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,6 +37,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
         False  # what a server says in no time at all is left to chance: only its head is looked at
     )
     plain: bool = False  # without TLS
+    ends: bool = False  # the client says no more, and only listens
     protocols: tuple[str, ...] = ()  # offered while TLS is agreed upon; the answer is the chosen one
 
 
@@ -172,6 +174,83 @@ HTTP = {
     "a header longer than any": get(f"{MAPS}/nothing", f"X-Long: {'b' * 1_200_000}"),
     "a change of the protocol": get(f"{MAPS}/nothing", "Connection: Upgrade", "Upgrade: h2c"),
 }
+SHAPES = (
+    {
+        f"{what}, {name}": make(f"Accept: application/json;as={form};g=meta.k8s.io;v={version}")
+        for name, form, version in (
+            ("as metadata", "PartialObjectMetadata", "v1"),
+            ("as a list of metadata", "PartialObjectMetadataList", "v1"),
+            ("as metadata of old", "PartialObjectMetadata", "v1beta1"),
+            ("as a list of metadata of old", "PartialObjectMetadataList", "v1beta1"),
+            ("as a table that is to come", "Table", "v9"),
+        )
+        for what, make in {
+            "an object": partial(get, COLOURS),
+            "a list": partial(get, f"{MAPS}?fieldSelector=metadata.name%3Dcolours"),
+            "what is not there": partial(get, f"{MAPS}/nothing"),
+            "what is watched": partial(get, f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=0"),
+            "what is created": partial(send, "POST", DRY, BODY),
+            "many deletions": partial(send, "DELETE", f"{DRY}&fieldSelector=metadata.name%3Dcolours", ""),
+            "a scale": partial(get, f"{WEB}/scale"),
+        }.items()
+    }
+    | {
+        f"a list accepted as {accept}": get(f"{MAPS}?labelSelector=nothing", f"Accept: {accept}")
+        for accept in (
+            "application/json;v=v1",
+            "application/json;as=",
+            "application/json;pretty=1",
+            "application/yaml;pretty=1",
+            "application/json;stream=words",
+            "application/*, application/json;as=Poem",
+        )
+    }
+    | {
+        f"{path} accepted as {accept}": get(path, f"Accept: {accept}")
+        for path in ("/api/v1", "/apis/apps", "/version", "/openapi/v2", "/api/v1/things")
+        for accept in ("text/html", "application/yaml;pretty=1", "text/plain, application/*;q=0.1")
+        if "*" not in accept or path in ("/api/v1", "/version")
+    }
+)
+HEALTH = {
+    f"{path}{query}": get(f"{path}{query}")
+    for path in ("/healthz", "/livez", "/readyz")
+    for query in (
+        "?verbose",
+        "?verbose=false&exclude=b&exclude=etcd&exclude=a",
+        "?exclude=etcd",
+        "/shutdown",
+        "/poststarthook/rbac/bootstrap-roles",
+        "/poststarthook",
+    )
+}
+ODDITIES = {
+    **{
+        f"a time to answer of {time!r}": get(f"{MAPS}/nothing?timeout={time}")
+        for time in ("1.5h", "-1s", "%2B.5s", "1h1m", "0", "", "1", "abc", "1%20s", "1s1", "1d", ".", "-")
+    },
+    "a time to tell health in": get("/healthz?timeout=abc"),
+    "a time for nobody to be answered in": get(f"{MAPS}?timeout=abc", "Authorization:"),
+    "a time to watch in": get(f"{WATCH}&timeout=abc"),
+    **{
+        f"an answer for people: {asked!r}": get(f"{MAPS}/nothing?pretty={asked}", "User-Agent: curl/8.5.0")
+        for asked in ("T", "F", "yes", "")
+    },
+    **{
+        f"a list with {query}": get(f"{MAPS}?labelSelector=nothing&{query}")
+        for query in ("limit=", "timeoutSeconds=", "limit=%2B1", "watch=False", "continue=")
+    },
+    "a deletion with no grace at all": delete(f"{COLOURS}?dryRun=All&gracePeriodSeconds="),
+    "a watch of no kind": get("/apis/apps/v1/watch/"),
+    "a way through to nothing": send("POST", "/api/v1/proxy", "{}"),
+    "a way through a pod that is not there": get(f"{CORE}/pods/nothing/proxy/some/where"),
+    "a deletion through a service that is not there": delete(f"{CORE}/services/nothing/proxy"),
+    "the log of a pod that is not there": get(f"{CORE}/pods/nothing/log"),
+    "a token for nobody": send("POST", f"{CORE}/serviceaccounts/nobody/token", "{}"),
+    "a binding of another pod": send("POST", f"{CORE}/pods/nothing/binding", "{}"),
+    "the options of everything": Exchange(sent=request("OPTIONS", "*")),
+    "a watch of nothing": get("/api/v1/watch"),
+}
 LENIENCE = "Go reads HTTP that is not quite right; here it is refused, and the connection ends."
 SILENCE = "What is no HTTP is refused without saying why."
 DIFFERING: Mapping[str, tuple[str, Exchange]] = {
@@ -239,44 +318,51 @@ DIFFERING: Mapping[str, tuple[str, Exchange]] = {
         "Answers are written in JSON and YAML alone.",
         get(WATCH, "Accept: application/vnd.kubernetes.protobuf"),
     ),
-    "a document in HTML": (
-        "The real server refuses to write it; here it comes as JSON.",
-        get("/apis/apps", "Accept: text/html"),
+    "a client that says no more, and only listens": (
+        "The connection is closed; the real server still answers.",
+        Exchange(sent="GET /healthz HTT", ends=True),
     ),
-    "a watch of nothing": ("The real server says 500.", get("/api/v1/watch")),
+    "an address that is a star": (LENIENCE, Exchange(sent=request("GET", "*"))),
 }
-SAME = {**OPTIONS, **MEDIA, **WATCHES, **FORMS, **PATHS, **PEOPLE, **HTTP}
+SAME = {**OPTIONS, **MEDIA, **WATCHES, **FORMS, **PATHS, **PEOPLE, **HTTP, **SHAPES, **HEALTH, **ODDITIES}
 EXCHANGES = {**SAME, **{name: exchange for name, (_, exchange) in DIFFERING.items()}}
 MASKS = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r"record \([0-9]+\)", "record (<version>)"),
+    (r'(resourceVersion\\*"?: \\*")[0-9]+', r"\1<version>"),
+    (r"[0-9]{4}(-[0-9]{2}){2}T([0-9]{2}:){2}[0-9]{2}Z", "<time>"),
 )
 
 
-def told(client: Client, exchange: Exchange) -> list[Any]:
-    """What a server makes of an exchange: its answers, and how the connection ends early if it does."""
+def told(client: Client, exchange: Exchange, *, whole: bool = False) -> list[Any]:
+    """What a server makes of an exchange: its answers, and how the connection ends early if it does.
+
+    Long documents and most headers are left out, unless the `whole` is asked for.
+    """
     raw = socket.create_connection(("127.0.0.1", client.port), timeout=30)
     if exchange.plain:
         with raw:
-            return _spoken(raw, exchange, client.token)
+            return _spoken(raw, exchange, client.token, whole=whole)
     tls = client.tls(exchange.protocols)
     with tls.wrap_socket(raw, server_hostname="127.0.0.1") as line:
         if exchange.protocols:
             return [line.selected_alpn_protocol()]
-        return _spoken(line, exchange, client.token)
+        return _spoken(line, exchange, client.token, whole=whole)
 
 
-def _spoken(line: socket.socket, exchange: Exchange, token: str) -> list[Any]:
+def _spoken(line: socket.socket, exchange: Exchange, token: str, *, whole: bool) -> list[Any]:
     with closing(line.makefile("rb")) as answers:
         line.sendall(exchange.sent.replace(TOKEN, token).encode())
-        found = [_answer(answers, exchange)]
+        if exchange.ends:
+            socket.socket.shutdown(line, socket.SHUT_WR)  # TLS itself would not listen any more
+        found = [_answer(answers, exchange, whole=whole)]
         if exchange.then:
             line.sendall(exchange.then.encode())
-        found += [_answer(answers, exchange) for _ in range(exchange.answers - 1)]
+        found += [_answer(answers, exchange, whole=whole) for _ in range(exchange.answers - 1)]
     return [_masked(each) for each in found]
 
 
-def _answer(stream: BinaryIO, exchange: Exchange) -> Any:
+def _answer(stream: BinaryIO, exchange: Exchange, *, whole: bool) -> Any:
     """One answer, read as far as it says that it goes."""
     try:
         first = stream.readline().decode()
@@ -289,13 +375,18 @@ def _answer(stream: BinaryIO, exchange: Exchange) -> Any:
         name, _, text = line.partition(":")
         headers.setdefault(name.lower(), []).append(text.strip())
     code = int(first.split()[1])
-    bodiless = code == 100 or exchange.sent.startswith("HEAD ")
+    bodiless = code in (100, 204) or exchange.sent.startswith("HEAD ")
     body = b"" if bodiless else _body(stream, headers)
     media = headers.get("content-type", [""])[0]
-    said = {name: sorted(headers[name]) for name in TOLD if name in headers}
+    said = {name: sorted(headers[name]) for name in (headers if whole else TOLD) if name in headers}
     if exchange.briefly and code == 200:
         return {"code": code, "media": media, "headers": said}
-    return {"code": code, "media": media if body else "", "headers": said, "said": _read(body, media)}
+    return {
+        "code": code,
+        "media": media if body else "",
+        "headers": said,
+        "said": _read(body, media, whole=whole),
+    }
 
 
 def _body(stream: BinaryIO, headers: Mapping[str, list[str]]) -> bytes:
@@ -310,9 +401,11 @@ def _body(stream: BinaryIO, headers: Mapping[str, list[str]]) -> bytes:
     return stream.read(int(length[0])) if length else stream.read()
 
 
-def _read(body: bytes, media: str) -> Any:
+def _read(body: bytes, media: str, *, whole: bool) -> Any:
     """What is said; where it is laid out over many lines, as it stands; long documents by their start."""
     text = body.decode(errors="replace")
+    if whole:
+        return json.loads(text) if media.endswith("json") else text
     if text and media.startswith(JSON) and text.count("\n") <= 1 and len(text) < 5000:
         return json.loads(text)
     return text if len(text) < 5000 else "a long document"

@@ -16,6 +16,7 @@ from trimtab.app.appsources import (
     lent_to,
     recorded,
     revisions_in,
+    short,
     source_reports,
     sources_in,
     unit_behind,
@@ -31,6 +32,14 @@ def chart(*files: str, ref: str = "", parameter: str = "") -> AppSource:
     parameters = (FileParameter(name="a", path=parameter),) if parameter else ()
     helm = Helm(value_files=files, file_parameters=parameters)
     return AppSource(repo_url="c", target_revision="^1", ref=ref, spec=SourceSpec(chart="web", helm=helm))
+
+
+def test_commits_are_shortened_one_by_one_and_nothing_else_is() -> None:
+    one, other = "ab12" * 10, "cd34" * 10
+    assert short(f"{one},1.4.2-a-very-long-version,{other},files:0123456789ab") == (
+        "ab12ab12ab,1.4.2-a-very-long-version,cd34cd34cd,files:0123456789ab"
+    )
+    assert short("") == ""
 
 
 def test_one_source_is_recorded_as_it_always_was() -> None:
@@ -75,6 +84,7 @@ def test_one_revision_alone_is_meant_for_the_first_that_is_rendered() -> None:
     assert revisions_in("v2", several, "x") == ("", "v2", "")
     assert revisions_in("", several, "x") == ("", "", "")
     assert revisions_in(">=1, <2", AppSources((chart(),)), "x") == (">=1, <2",)
+    assert revisions_in(">=1, <2", AppSources((VALUES, chart())), "x") == ("", ">=1, <2")
     with pytest.raises(InvalidSpec, match="a,b names 2 revisions, and it has 3 sources"):
         revisions_in("a,b", several, "x")
     assert [each["revision"] for each in source_reports(several, "a,b")] == ["", "", ""]
@@ -94,6 +104,7 @@ def test_whoever_follows_is_known_by_the_unit() -> None:
     [
         ((VALUES,), "nothing would be rendered"),
         ((PLAIN,) * (MOST_SOURCES + 1), "more than 32 sources"),
+        ((AppSource(repo_url="https://me:opensesame@git.example/a"),), "its source has a password in its"),
         ((PLAIN, VALUES, VALUES), "source 2 has the ref values, and so has another"),
         ((PLAIN, AppSource(repo_url="v", ref="a/b")), "source 2 has the ref 'a/b'"),
         ((chart("$vals/a.yaml"), VALUES), r"source 1 names a file of \$vals, and no source has this ref"),
@@ -111,6 +122,12 @@ def test_sources_that_cannot_be_meant_together_are_refused(
 ) -> None:
     with pytest.raises(InvalidSpec, match=complaint):
         check_sources(AppSources(sources), "app web")
+
+
+def test_a_password_in_an_address_is_shown_to_nobody() -> None:
+    for url in ("https://me:open@sesame@git.example/a", "https://:opensesame@git.example/a"):
+        assert str(AppSource(repo_url=url)) == "https://git.example/a at HEAD"
+    assert str(AppSource(repo_url="ssh://git@git.example/a:b")) == "ssh://git@git.example/a:b at HEAD"
 
 
 def test_files_may_be_borrowed_from_others_and_from_oneself() -> None:

@@ -14,6 +14,7 @@ from trimtab.app.differing import (
     Change,
     Differing,
     NotCompared,
+    check_readable,
     diff_report,
     differing,
     differing_files,
@@ -227,3 +228,16 @@ def test_the_report_names_the_object_part_by_part() -> None:
         "note": "",
     }
     assert ResourceKey(**told["object"]) == key_of(config())
+
+
+def test_whoever_is_there_to_mend_a_document_that_nobody_can_read_is_told_of_it() -> None:
+    def found(subject: str, key: ResourceKey | None = None) -> Finding:
+        words = {"reason": "kind is missing", "remedy": "Write it"}
+        return Finding(kind=FindingKind.INVALID, subject=subject, key=key, **words)
+
+    check_readable([found("a.yaml", ResourceKey("", "ConfigMap", "shop", "a"))])  # that one alone is refused
+    with pytest.raises(InvalidSpec) as one:
+        check_readable([found("a.yaml")])
+    assert str(one.value) == "a.yaml: kind is missing. Write it."
+    with pytest.raises(InvalidSpec, match=r"b\.yaml: kind is missing \(and 1 more like it\)"):
+        check_readable([found("b.yaml"), found("c.yaml")])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from aiohttp import web
@@ -18,10 +20,12 @@ from tests.sources.githost import basic_header, git_host
 from tests.sources.upstream import Upstream
 from trimtab.app import open_manifests
 from trimtab.app.appsources import AppSource, AppSources, recorded
-from trimtab.app.sources import SourceManifests
+from trimtab.app.sources import SourceManifests, Wishes
 from trimtab.engine.units import Destination, SyncUnit
-from trimtab.errors import Conflict
+from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, Unavailable
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings, Settings
+from trimtab.sources import Renderer, Request
+from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities, Helm, SourceSpec
 from trimtab.sources.repositories.complaints import CredentialRefused
 
@@ -214,11 +218,72 @@ async def test_what_the_chart_of_a_folder_needs_is_fetched_with_the_entry_for_it
     async with git_host(tmp_path) as host:
         host.lie = serve
         needs = f"dependencies: [{{name: sub, version: ^1, repository: '{host.url}'}}]\n"
-        (tmp_path / "app").mkdir()
-        (tmp_path / "app" / "Chart.yaml").write_text(CHART % "app" + needs)
+        file = Path(written(tmp_path / "app", {"Chart.yaml": CHART % "app" + needs})) / "Chart.yaml"
         entry = f'url = "{host.url}"\nusername = "me"\npassword = "opensesame"'
         unit = replace(unit_of(""), source=recorded(AppSource(folder=str(tmp_path / "app"))))
         tools, remotes = str(helm.parent), (host.url,)
         async with manifests_with(tmp_path, entry, tools=tools, remotes=remotes) as manifests:
             made = await manifests.generate(unit, "")
     assert [each.manifest["metadata"]["name"] for each in made.manifests] == ["private"]
+
+    # Its server is gone: one exact version is what it was, and what a range means by now nobody knows.
+    async with manifests_with(tmp_path, entry, tools=tools, remotes=remotes) as manifests:
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            await manifests.generate(unit, "")
+        file.write_text(file.read_text().replace("^1", "1.0.0"))
+        kept = await manifests.generate(unit, "")
+    assert kept.manifests == made.manifests
+    assert [each.endswith("Version 1.0.0 stays in force.") for each in kept.warnings] == [True]
+
+
+async def test_a_commit_that_was_fetched_before_needs_no_server_and_a_branch_does(tmp_path: Path) -> None:
+    commit = Upstream(tmp_path / "app.git").commit({"a.yaml": MANIFEST})
+    async with git_host(tmp_path) as host, manifests_with(tmp_path) as manifests:
+        unit = unit_of(f"{host.url}/app.git")
+        made = await manifests.generate(unit, "")
+    async with manifests_with(tmp_path) as manifests:
+        with pytest.raises(GitUnreachable):
+            await manifests.generate(unit, "")
+        with pytest.raises(GitUnreachable):
+            await manifests.generate(unit, "ab" * 20)
+        kept = await manifests.generate(unit, commit)
+    assert (kept.manifests, kept.revision) == (made.manifests, commit)
+    assert [each.endswith("The commit is taken as it was fetched before.") for each in kept.warnings] == [
+        True
+    ]
+
+
+class Meeting(Renderer):
+    """Begins to render only when two are to be rendered."""
+
+    def meet(self) -> None:
+        self.barrier = asyncio.Barrier(2)
+
+    async def render(self, request: Request) -> Rendered:
+        await self.barrier.wait()
+        return await super().render(request)
+
+
+async def test_the_sources_of_an_app_are_rendered_together_and_trouble_is_told_in_their_order(
+    tmp_path: Path,
+) -> None:
+    folders = [written(tmp_path / name, {"a.yaml": MANIFEST}) for name in "ab"]
+    unit = replace(unit_of(""), source=recorded(AppSources(tuple(AppSource(folder=it) for it in folders))))
+    rendering = RenderingSettings(
+        cache=str(tmp_path / "cache"), key=str(tmp_path / "key"), folders=str(tmp_path / "private")
+    )
+
+    async def never() -> NoReturn:
+        raise AssertionError
+
+    async with Meeting(rendering, ProgramsSettings(fetch=False), path="") as renderer:
+        renderer.meet()
+        (tmp_path / "none.toml").touch(0o600)
+        wishes = Wishes(RepositoriesSettings(credentials_file=str(tmp_path / "none.toml")))
+        manifests = SourceManifests(renderer, never, never, wishes, Capabilities())
+        async with asyncio.timeout(60):
+            assert len((await manifests.generate(unit, "")).manifests) == 2
+            for name, file in (("b", "second.yaml"), ("a", "first.yaml")):
+                written(tmp_path / name, {file: "kind: ["})
+            with pytest.raises(InvalidSpec, match=r"first\.yaml"):
+                await manifests.generate(unit, "")

@@ -124,6 +124,7 @@ def test_a_list_of_one_is_one_source_and_the_spelling_of_records_is_understood()
         ("sources: [{spec: {helm: {valuesFiles: []}}}]", "source 1: Helm has no field valuesFiles"),
         ("sources: [{spec: {helm: {parameters: [{key: a}]}}}]", "source 1: Parameter has no field key"),
         ("sources: [{spec: [1]}]", "does not describe a unit"),
+        ("sources: [{spec: {helm: {value_files: [a], valueFiles: [b]}}}]", "valueFiles is said twice"),
         ("sources: [{spec: {helm: [[1]]}}]", "does not describe a unit"),
         ("sources: [{spec: {path: .}}, {folder: a}]", "source 2: its source is a folder of the runner"),
         ("sources: [{ref: a}]", "nothing would be rendered"),

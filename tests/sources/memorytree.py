@@ -12,21 +12,21 @@ from trimtab.sources.trees import Entry, EntryKind
 class MemoryTree:
     """Files by path; a text that begins with `-> ` is a link."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
-        self.files = dict(files)
+    def __init__(self, files: Mapping[str, str | bytes]) -> None:
+        self.files = {path: it.encode() if isinstance(it, str) else it for path, it in files.items()}
 
     def entry(self, path: str) -> Entry | None:
         name = path.rpartition("/")[2]
         if path in self.files:
             text = self.files[path]
-            kind = EntryKind.LINK if text.startswith("-> ") else EntryKind.FILE
+            kind = EntryKind.LINK if text.startswith(b"-> ") else EntryKind.FILE
             return Entry(name=name, kind=kind, id=_digest(text))
         inside = {
             place: text for place, text in self.files.items() if not path or place.startswith(f"{path}/")
         }
         if not inside and path:
             return None
-        return Entry(name=name, kind=EntryKind.FOLDER, id=_digest(repr(sorted(inside.items()))))
+        return Entry(name=name, kind=EntryKind.FOLDER, id=_digest(repr(sorted(inside.items())).encode()))
 
     def entries(self, path: str) -> tuple[Entry, ...]:
         found = self.entry(path)
@@ -40,8 +40,8 @@ class MemoryTree:
     def read(self, path: str) -> bytes:
         if path not in self.files:
             raise Missing(path, "there is no such file")
-        return self.files[path].removeprefix("-> ").encode()
+        return self.files[path].removeprefix(b"-> ")
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+def _digest(text: bytes) -> str:
+    return hashlib.sha1(text, usedforsecurity=False).hexdigest()

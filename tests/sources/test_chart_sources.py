@@ -55,10 +55,10 @@ class Desk:
         return await asyncio.to_thread(shell, script, self.folder, self.tools)
 
     @asynccontextmanager
-    async def charts(self, **settings: object) -> AsyncIterator[Charts]:
+    async def charts(self, *, key: bytes | None = None, **settings: object) -> AsyncIterator[Charts]:
         folder = str(self.folder / "repositories")
         chosen = msgspec.convert({**OPEN, "folder": folder, **settings}, RepositoriesSettings)
-        async with Charts(chosen) as charts:
+        async with Charts(chosen, key=key) as charts:
             yield charts
 
 
@@ -317,10 +317,67 @@ def moved(to: str) -> Callable[[], web.Response]:
     return lambda: web.Response(status=302, headers={"Location": to})
 
 
+async def test_who_is_redirected_to_cannot_have_the_password_shown_anywhere(
+    desk: Desk, shop: Registry, tmp_path: Path
+) -> None:
+    async def ask_for_it(_: web.Request) -> web.Response:
+        wanted = f'Bearer realm="https://{shop.host}/stolen"'
+        return web.Response(status=401, headers={"WWW-Authenticate": wanted})
+
+    async with git_host(tmp_path) as elsewhere, desk.charts() as charts:
+        elsewhere.lie = ask_for_it
+        shop.elsewhere = f"{elsewhere.url}/blob"
+        with pytest.raises(CredentialRefused):
+            await charts.fetch(from_registry(shop, "1.0.0"))
+    assert [asked.path for asked in elsewhere.log] == ["/blob"]
+    assert not [asked for asked in shop.asked if "stolen" in asked]
+
+
+async def test_who_could_only_read_an_index_is_given_nothing_of_the_registry_behind_it(
+    desk: Desk, shop: Registry, tmp_path: Path
+) -> None:
+    text = f"entries: {{web: [{{version: 1.1.0, urls: ['oci://{shop.host}/team/web:1.1.0']}}]}}"
+
+    async def public(_: web.Request) -> web.Response:
+        return web.Response(text=text) if is_up else web.Response(status=503)
+
+    is_up = True
+    async with git_host(tmp_path) as host:
+        host.lie = public
+        mine = WantedChart(
+            url=f"{host.url}/charts", name="web", credentials=from_registry(shop, "").credentials
+        )
+        strangers = msgspec.structs.replace(mine, credentials=())
+        async with desk.charts(key=b"k" * 32) as charts:
+            found = await charts.fetch(mine)
+        is_up = False
+        async with desk.charts(key=b"k" * 32) as charts:  # another process
+            kept = await charts.bring(mine)
+            assert (kept.revision, bool(kept.warning)) == (found, True)
+            with pytest.raises(Unavailable):
+                await charts.bring(strangers)
+
+
+async def test_an_archive_is_taken_as_it_is_sent_whatever_its_server_calls_it(desk: Desk) -> None:
+    async with shelf(desk) as served, desk.charts() as charts:
+        body = (desk.folder / "shelf" / "web-1.1.0.tgz").read_bytes()
+        served.lies["web-1.1.0.tgz"] = lambda: web.Response(body=body, headers={"Content-Encoding": "gzip"})
+        assert (await charts.fetch(served.wanted)).version == "1.1.0"
+
+
+async def test_a_registry_with_tags_without_end_is_refused(desk: Desk, shop: Registry) -> None:
+    shop.manifests["team/web"] = {f"0.0.{number}": ("", b"") for number in range(100_001)}
+    async with desk.charts() as charts:
+        with pytest.raises(SourceRefused, match="never stops telling tags"):
+            await charts.fetch(from_registry(shop, "^1"))
+
+
 LIES: tuple[tuple[dict[str, Callable[[], web.Response]], str], ...] = (
     ({"index.yaml": moved("http://169.254.169.254/latest")}, "link-local"),
     ({"index.yaml": moved("file:///etc/passwd")}, "may not be followed"),
     ({"index.yaml": moved("/charts/index.yaml")}, "round in circles"),
+    ({"index.yaml": moved("http://[")}, "may not be followed"),
+    ({"index.yaml": index("http://[")}, "may not be followed"),
     ({"index.yaml": lambda: web.Response(text="<html>")}, "not that of a chart repository"),
     ({"index.yaml": lambda: web.Response(body=bytes(3 << 20))}, "sends more than 2 MiB"),
     ({"index.yaml": index("http://169.254.169.254/x.tgz")}, "link-local"),

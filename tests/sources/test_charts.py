@@ -197,6 +197,10 @@ async def test_dependencies_are_resolved_and_rendered_as_helm_does_it_by_hand(de
     async with chart_repository(desk) as shelf, desk.renderer(shelf.address) as renderer:
         again = f", {{name: sub, version: '>1.0.0', repository: '{shelf.address}', "
         more = f"{again}alias: unused, condition: use.it}}{again}alias: other, tags: [x]}}"
+        # What is vendored beside them, in a version that nobody asked for, gives way.
+        more += ", {name: near, version: 1.0.0, repository: 'file://../near'}"
+        await desk.sh("cp -r sub near; sed -i 's/sub/near/' near/Chart.yaml")
+        await desk.sh("helm package sub -d app/charts --version 0.9.0")
         desk.depend_on(shelf.address, version="~1.0.0", more=more)
         (desk.folder / "app" / "values.yaml").write_text("other: {color: red}\nuse: {it: false}\n")
         await shelf.publish("1.1.0")
@@ -210,7 +214,7 @@ async def test_dependencies_are_resolved_and_rendered_as_helm_does_it_by_hand(de
         ]
         found = {made.key.name: made.manifest().get("data") for made in ours.manifests}
         newest, pinned = {"version": "1.1.0", "color": "red"}, {"version": "1.0.0", "color": "none"}
-        assert found == {"other": newest, "sub": pinned, "app": None}
+        assert found == {"other": newest, "sub": pinned, "near": pinned, "app": None}
         read = {look.answer for look in ours.read if look.source.startswith("chart.")}
         packed = [desk.folder / "shelf" / f"sub-{version}.tgz" for version in ("1.0.0", "1.1.0")]
         assert {f"file {hashlib.sha256(each.read_bytes()).hexdigest()}" for each in packed} <= read

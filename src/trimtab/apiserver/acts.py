@@ -28,17 +28,20 @@ BEYOND = {
 }
 
 
-def check_within(address: Address) -> None:
-    """Refuse parts that are not served here."""
-    if why := BEYOND.get(address.subresource):
-        what = f"{address.served.plural}/{address.subresource}"
-        raise Refused(501, "", f"the embedded cluster does not serve {what}: {why}")
+def beyond(address: Address) -> Refused:
+    """The refusal of a part that is not served here."""
+    what, why = f"{address.served.plural}/{address.subresource}", BEYOND[address.subresource]
+    return Refused(501, "", f"the embedded cluster does not serve {what}: {why}")
+
+
+def check_name(binding: Json, address: Address) -> None:
+    """Refuse a binding of another Pod than the one addressed."""
+    if part(binding, "metadata").get("name") != address.name:
+        raise bad_request("name in URL does not match name in Binding object")
 
 
 def bound(pod: Json, binding: Json, address: Address, now: datetime) -> Json:
     """The Pod on the node that a binding names."""
-    if part(binding, "metadata").get("name") != address.name:
-        raise bad_request("name in URL does not match name in Binding object")
     _check_bindable(pod, binding, address)
     scheduled = {
         "type": "PodScheduled",

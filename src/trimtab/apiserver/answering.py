@@ -46,6 +46,7 @@ def answer(api: Api, asked: Asked) -> Answer | Listed:
     """The answer to a request that is no watch: about one object, or a page of a list."""
     address, query = asked.route.address, asked.query
     check_size(len(asked.content))
+    api.check_within(address)
     match asked.route.verb:
         case "get":
             return api.get(address, query.get("resourceVersion", ""))

@@ -90,7 +90,6 @@ class Api:
 
     def get(self, address: Address, version: str = "") -> Answer:
         """One object, or a part of it; not older than a version, if one is given."""
-        acts.check_within(address)
         asked = watched_number(version)
         if asked > self.store.revision:
             raise version_too_large(asked, self.store.revision)
@@ -99,6 +98,12 @@ class Api:
         if address.subresource == "scale":
             return Answer(200, _encoded(scales.scale_of(manifest_of(entry, address.served), address.served)))
         return Answer(200, shown(entry, address.served), self._deprecation(address))
+
+    def check_within(self, address: Address) -> None:
+        """Refuse parts of an object that are not served here, once it is there."""
+        if address.subresource in acts.BEYOND:
+            self._entry(address)
+            raise acts.beyond(address)
 
     def list(self, address: Address, options: ListOptions) -> Listed:
         """One page of a collection."""
@@ -148,11 +153,12 @@ class Api:
 
     def _act(self, address: Address, body: Body, options: WriteOptions) -> Answer:
         """Bind a Pod to a node, or evict it."""
-        acts.check_within(address)
         if address.subresource == "eviction":
             self._evict(address, body, options)
         elif address.subresource == "binding":
-            given, live = _object_in(body), manifest_of(self._entry(address), address.served)
+            given = _object_in(body)
+            acts.check_name(given, address)
+            live = manifest_of(self._entry(address), address.served)
             new = acts.bound(live, given, address, self.clock.now())
             self.replace(new, live, address, options, ())
         else:
@@ -516,10 +522,10 @@ def list_body(found: Listed, served: Served) -> bytes:
     return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}\n"))
 
 
-def partial_list(found: Listed, served: Served) -> bytes:
+def partial_list(found: Listed, served: Served, version: str = "v1") -> bytes:
     """A page of a list as JSON, of metadata alone."""
-    head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
-    items = b",".join(partial(shown_in_list(entry, served)) for entry in found.entries)
+    head = f'{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/{version}","metadata":'.encode()
+    items = b",".join(partial(shown_in_list(entry, served), version) for entry in found.entries)
     return b"".join((head, msgspec.json.encode(_list_metadata(found)), b',"items":[', items, b"]}\n"))
 
 

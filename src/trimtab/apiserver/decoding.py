@@ -215,12 +215,23 @@ def not_of_the_kind(value: Json, kind: str, version: str, served: Served) -> str
 
 def _unlike(value: Json, model: str, kind: str, number: str, served: Served) -> str:
     problem = unreadable({**value, "kind": kind}, built_in().type(model))
-    inside = served.group.partition(".")[0] or "core"
     return (
         problem.partition(": ")[2]
         if problem
-        else f"converting ({number}.{kind}) to ({inside}.{served.kind}): unknown conversion"
+        else f"converting ({number}.{kind}) to ({_inside(served)}.{served.kind}): unknown conversion"
     )
+
+
+def go_type(served: Served, *, listed: bool = False) -> str:
+    """What a real server's own code calls a kind, or its list."""
+    if served.custom:
+        return "*unstructured.UnstructuredList" if listed else "*unstructured.Unstructured"
+    return f"*{_inside(served)}.{served.list_kind if listed else served.kind}"
+
+
+def _inside(served: Served) -> str:
+    """The package in which a real server keeps the kinds of a group; two groups show the same events."""
+    return "core" if served.group in ("", "events.k8s.io") else served.group.partition(".")[0]
 
 
 def _check_custom(value: Json, body: Body, address: Address) -> None:

@@ -17,28 +17,37 @@ from urllib.parse import unquote
 
 import msgspec
 from aiohttp import HttpVersion11, web
-from multidict import MultiDict
+from multidict import MultiDict, MultiDictProxy
 
-from trimtab.apiserver import documents, negotiation, wire
+from trimtab.apiserver import documents, health, negotiation, scales, wire
 from trimtab.apiserver.answering import Asked, answer, check_size, watched
 from trimtab.apiserver.api import Answer, Api, list_body, partial_list
-from trimtab.apiserver.decoding import JSON
-from trimtab.apiserver.negotiation import Form, document_media, form_of, watch_form
+from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.decoding import JSON, go_type
+from trimtab.apiserver.negotiation import (
+    Form,
+    check_shape,
+    check_spoken,
+    document_form,
+    form_of,
+    refusal_form,
+    watch_form,
+)
 from trimtab.apiserver.openapi import swagger, swagger_outline
 from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.refusing import forbidden, method_not_allowed
 from trimtab.apiserver.requests import Address
-from trimtab.apiserver.routes import NO_PAGE, NoSuchGroup, Route, route
+from trimtab.apiserver.routes import NO_PAGE, NoKind, NoSuchGroup, Route, check_kind, route
 from trimtab.apiserver.versions import shown
-from trimtab.apiserver.watching import Event, Watch, bookmark_object
+from trimtab.apiserver.watching import Event, Watch, bookmark_object, next_bookmark
 from trimtab.kube.refusals import Refused, bad_request
 
 logger = logging.getLogger(__name__)
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
-BOOKMARK_EVERY = 60.0
-HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
-CHECKS = frozenset({"ping", "log", "etcd"})
 FRESH = "no-cache, private"  # nobody may keep what is told
+PLAIN = Form()
+VARYING = MultiDictProxy(MultiDict((("Vary", "Accept-Encoding"), ("Vary", "Accept"))))
+TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 DEFECT = "Internal error occurred: see the server's log"
 
 
@@ -53,16 +62,20 @@ class Handler:
         """Answer one request."""
         if (expected := request.headers.get("Expect")) and expected.lower() != "100-continue":
             return hung_up(417)
+        if request.method == "OPTIONS" and request.raw_path == "*":
+            return web.Response()
         try:
             response = await self._answered(request)
         except Refused as refused:
-            response = _refusal(refused, document_media(request.headers.get("Accept", "")))
+            response = _refusal(refused, refusal_form(request.headers.get("Accept", "")))
         except RecursionError:
             response = _refusal(bad_request("exceeded max depth"))
         except NoSuchGroup:
             response = _page(404, NO_PAGE)
         except wire.BadTarget:
             return hung_up(400)
+        except NoKind as nowhere:
+            return _page(500, f"Internal Server Error: {nowhere}\n")
         except Exception:
             logger.exception("%s %s failed", request.method, request.path)
             response = _refusal(Refused(500, "InternalError", DEFECT))
@@ -70,9 +83,13 @@ class Handler:
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         path = unquote(wire.path_in(request.raw_path))
-        if path in HEALTH:
-            return _page(200, "ok")
-        if path.rpartition("/")[0] in HEALTH and path.rpartition("/")[2] in CHECKS:
+        check_kind(path)
+        query = wire.query_in(request.raw_path)
+        wire.check_timeout(path, query)
+        if path in health.CHECKS:
+            excluded = query.getall("exclude", [])
+            return _page(200, health.told(path, excluded, verbose="verbose" in query))
+        if health.is_check(path):
             return web.Response(text="ok")
         self._check_token(request, path)
         if path.startswith("/openapi/"):
@@ -86,6 +103,7 @@ class Handler:
     def _document(self, path: str, request: web.BaseRequest) -> web.Response | None:
         """What the server says of itself at a path, if anything."""
         if path in ("/version", "/version/"):
+            check_spoken(request.headers.get("Accept", ""), JSON, (JSON, "*/*"))
             return web.json_response(body=_laid_out(msgspec.json.encode(documents.version_facts())))
         if not path or "//" in path.rstrip("/") or path.startswith("//"):
             return None
@@ -130,20 +148,26 @@ class Handler:
         document = documents.found_document(self._api.catalog, path)
         if document is None:
             return None
-        encoded = msgspec.json.encode(document)
+        encoded, accept = msgspec.json.encode(document), request.headers.get("Accept", "")
         if path == "/":
             return web.json_response(body=_laid_out(encoded))
-        return _written(encoded, Form(document_media(request.headers.get("Accept", ""))), 200, ())
+        if not documents.answers_any_method(path):
+            check_spoken(accept)
+        return _written(encoded, document_form(accept), 200, ())
 
     def _openapi(self, path: str, accept: str) -> web.Response:
         if path == "/openapi/v2" and negotiation.wants_protobuf_openapi(accept):
             return web.Response(body=swagger_outline(), headers={"Content-Type": negotiation.OPENAPI_V2})
+        if path == "/openapi/v2" and not negotiation.wants_json_openapi(accept):
+            return web.Response(status=406, headers=VARYING)
         if path == "/openapi/v2":
-            return _json(swagger(self._api.catalog))
+            return _json(swagger(self._api.catalog), VARYING)
         if path == "/openapi/v2/":
             raise NoSuchGroup
         if path == "/openapi/v3":
-            return _json(documents.schema_index(self._api.catalog))
+            return web.Response(
+                body=msgspec.json.encode(documents.schema_index(self._api.catalog)), headers=TEXT
+            )
         parts = path.removeprefix("/openapi/v3/").split("/")
         document = documents.group_version_document(self._api.catalog, "/".join(parts[1:]))
         if document is None:
@@ -174,7 +198,9 @@ class Handler:
             agent=request.headers.get("User-Agent", ""),
         )
         result = answer(self._api, asked)
-        return _object(result, form) if isinstance(result, Answer) else _list(result, found, form)
+        if isinstance(result, Answer):
+            return _object(result, found.address, form)
+        return _list(result, found.address.served, form)
 
     # -- watching -----------------------------------------------------------------------------------------
 
@@ -212,12 +238,14 @@ async def _told(
     end = loop.time() + seconds
     try:
         while loop.time() < end:
-            due = min(end, loop.time() + BOOKMARK_EVERY) if bookmarks else end
+            due = next_bookmark(loop.time(), end) if bookmarks else end
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
                     await _follow(response, watch, address, form)
             if bookmarks and loop.time() < end:
                 await response.write(_frame(watch.bookmark(), address, form))
+    except _Unshowable:
+        return
     except Refused as refused:
         await response.write(b'{"type":"ERROR","object":' + msgspec.json.encode(refused.status()) + b"}\n")
 
@@ -231,11 +259,17 @@ async def _follow(response: web.StreamResponse, watch: Watch, address: Address, 
         await watch.changed()
 
 
+class _Unshowable(Exception):
+    """An event that has no form such as is asked for: a watch ends with it, without a word."""
+
+
 def _frame(event: Event, address: Address, form: Form) -> bytes:
     entry = event.entry
     body = shown(entry, address.served) if entry is not None else bookmark_object(event, address.served)
-    if form.partial:
-        body = negotiation.partial(body)
+    if form.shape == negotiation.PARTIAL_LIST:
+        raise _Unshowable
+    if form.shape:
+        body = negotiation.partial(body, form.version)
     return b'{"type":"' + event.type.encode() + b'","object":' + body + b"}\n"
 
 
@@ -255,29 +289,34 @@ async def _body(request: web.BaseRequest) -> bytes:
     return b"".join(parts)
 
 
-def _object(answer: Answer, form: Form) -> web.Response:
-    body = negotiation.partial(answer.body) if form.partial else answer.body
+def _object(answer: Answer, address: Address, form: Form) -> web.Response:
+    body = answer.body
+    if form.shape and not negotiation.is_status(body):
+        served = scales.kind() if address.subresource == "scale" else address.served
+        check_shape(form, listed=False, type_name=go_type(served))
+        body = negotiation.partial(body, form.version)
     return _written(body + b"\n", form, answer.code, answer.warnings)
 
 
-def _list(found: Listed, asked: Route, form: Form) -> web.Response:
-    served = asked.address.served
-    partial = form.partial and asked.verb == "list"
-    body = partial_list(found, served) if partial else list_body(found, served)
-    return _written(body, form, 200, _warnings(asked.address))
+def _list(found: Listed, served: Served, form: Form) -> web.Response:
+    check_shape(form, listed=True, type_name=go_type(served, listed=True))
+    body = partial_list(found, served, form.version) if form.shape else list_body(found, served)
+    return _written(body, form, 200, _warnings(served))
 
 
 def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> web.Response:
     if form.media == negotiation.YAML:
         body = negotiation.in_yaml(body)
+    elif form.for_people:
+        body = _laid_out(body)
     response = web.Response(status=code, body=body, headers={"Content-Type": form.media})
     for text in warnings:
         response.headers.add("Warning", f"299 - {_quoted(text)}")
     return response
 
 
-def _warnings(address: Address) -> tuple[str, ...]:
-    return (address.served.deprecation,) if address.served.deprecation else ()
+def _warnings(served: Served) -> tuple[str, ...]:
+    return (served.deprecation,) if served.deprecation else ()
 
 
 def _quoted(text: str) -> str:
@@ -285,16 +324,14 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _json(value: Mapping[str, Any]) -> web.Response:
-    return web.Response(body=msgspec.json.encode(value), headers={"Content-Type": JSON})
+def _json(value: Mapping[str, Any], headers: MultiDictProxy[str]) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), headers=headers, content_type=JSON)
 
 
-def _refusal(refused: Refused, media: str = JSON) -> web.Response:
+def _refusal(refused: Refused, form: Form = PLAIN) -> web.Response:
     status = refused.status()
     body = msgspec.json.encode(status) + b"\n"
-    if refused.code == 406 and media == JSON:
-        body = _laid_out(body)
-    response = _written(body, Form(media), refused.code, getattr(refused, "__notes__", ()))
+    response = _written(body, form, refused.code, getattr(refused, "__notes__", ()))
     after = (status.get("details") or {}).get("retryAfterSeconds")
     if after:
         response.headers["Retry-After"] = str(after)

@@ -271,7 +271,7 @@ def _boolean(text: str | None) -> bool:
 
 
 def _integer(text: str | None) -> int | None:
-    if text is None or text == "":
+    if text is None:
         return None
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise bad_request(unreadable_number("ParseInt", text))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Catalog
 from trimtab.apiserver.refusing import method_not_allowed, no_such_path, not_found
 from trimtab.apiserver.requests import Address
+from trimtab.kube.gotext import quoted
 
 COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "POST": "create"}
@@ -28,6 +29,18 @@ class NoSuchGroup(Exception):
     """A path outside of every group that is served: the answer is `NO_PAGE`."""
 
 
+class NoKind(Exception):
+    """A path that says what to do, but not with what kind of object."""
+
+
+def check_kind(path: str) -> None:
+    """Refuse a watch of nothing, and a way through to nothing."""
+    match path.strip("/").split("/"):
+        case ["api", _, "watch" | "proxy"] | ["apis", _, _, "watch" | "proxy"]:
+            told = f"unable to determine kind and namespace from url, {path}"
+            raise NoKind(f"{quoted(path)}: failed to create RequestInfo: {told}")
+
+
 def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> Route:
     """Where a request for objects leads; refused in the server's words if nowhere."""
     parts = unquote(path).removeprefix("/").rstrip("/").split("/")  # as Go does: a slash is a slash
@@ -36,7 +49,8 @@ def route(catalog: Catalog, method: str, path: str, *, watch: bool = False) -> R
     rest = rest[1:] if spelled else rest
     namespace, rest = _namespaced(catalog, group, version, rest)
     served = catalog.find(group, version, rest[0]) if rest else None
-    if served is None or (namespace and not served.namespaced) or len(rest) > 3:
+    through = rest[2:3] == ["proxy"]  # what follows is a path beyond it
+    if served is None or (namespace and not served.namespaced) or (len(rest) > 3 and not through):
         raise _nowhere(catalog, group)
     name, subresource = [*rest[1:], "", ""][:2]
     if served.namespaced and not namespace and name:

@@ -17,7 +17,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import LineTooLong
 from msgspec import Struct
 
@@ -42,7 +44,8 @@ async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Se
     """Serve an API for the length of the block; port 0 takes a free one."""
     token = token or secrets.token_urlsafe(24)
     credentials = issue(HOST, now=api.clock.now())
-    runner = web.ServerRunner(_Server(Handler(api, token)), shutdown_timeout=1.0)
+    server = _Server(Handler(api, token), request_factory=_Request.begun)
+    runner = web.ServerRunner(server, shutdown_timeout=1.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port, ssl_context=_context(credentials))
@@ -66,6 +69,26 @@ class _Server(web.Server):
             auto_decompress=False,  # Kubernetes reads bodies as they come
             logger=_deaf(),
         )
+
+
+class _Request(web.BaseRequest):
+    """One request, whose answer does not tell which program gives it."""
+
+    @classmethod
+    def begun(
+        cls,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> _Request:
+        """The request of a message that has come in."""
+        return cls(message, payload, protocol, writer, task, asyncio.get_running_loop())
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        """Called with the headers of an answer before they are sent."""
+        response.headers.popall("Server", None)
 
 
 class _Connection(web.RequestHandler):

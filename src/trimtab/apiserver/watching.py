@@ -23,6 +23,8 @@ from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.inner import blank
 
 INITIAL_END = "k8s.io/initial-events-end"
+BOOKMARK_EVERY = 60.0  # seconds
+LAST_BOOKMARK = 2.0  # seconds before a watch ends
 
 
 class Event(Struct, frozen=True):
@@ -68,6 +70,12 @@ def bookmark_object(event: Event, served: Served) -> bytes:
         metadata["annotations"] = event.annotations
     head = {"kind": served.kind, "apiVersion": served.api_version, "metadata": metadata}
     return msgspec.json.encode({**head, **blank(served.schema.model)})
+
+
+def next_bookmark(now: float, end: float) -> float:
+    """When a watch is told next how far it has come: each minute, and once shortly before it ends."""
+    last = end - LAST_BOOKMARK
+    return min(now + BOOKMARK_EVERY, last if last > now else end)
 
 
 class Watch:

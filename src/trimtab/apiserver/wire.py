@@ -9,12 +9,18 @@ from urllib.parse import unquote_plus
 from multidict import MultiDict, MultiMapping
 
 from trimtab.apiserver.decoding import JSON
+from trimtab.kube.gotext import quoted
+from trimtab.kube.refusals import bad_request
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA = re.compile(rf"\s*({_WORD}(?:/{_WORD})?)\s*(?=;|$)")
 _PARAMETER = re.compile(rf';\s*({_WORD})\s*=\s*({_WORD}|"(?:[^"\\]|\\.)*")\s*')
 _READERS = ("curl", "Wget", "Mozilla/5.0")  # programs in front of which people sit
+_TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
+_UNITS = frozenset({"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"})
+_AMOUNT, _UNIT = re.compile(r"[0-9]*\.?[0-9]*"), re.compile(r"[^.0-9]*")
+_LASTING = ("/attach", "/exec", "/log", "/portforward", "/proxy")  # these take as long as they take
 EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
@@ -72,7 +78,32 @@ def bearer(header: str) -> str:
 
 def is_for_people(query: MultiMapping[str], headers: Mapping[str, str]) -> bool:
     """Whether JSON is to be laid out for reading: as asked for, or else by the program that asks."""
-    asked = query.get("pretty")
-    if asked is not None:
-        return asked.lower() not in ("", "0", "false")
+    if asked := query.get("pretty"):
+        return asked in _TRUE
     return headers.get("User-Agent", "").startswith(_READERS)
+
+
+def check_timeout(path: str, query: MultiMapping[str]) -> None:
+    """Refuse a time to answer in that is none; those who watch or follow something are not asked for it."""
+    lasting = query.get("watch", "false").lower() not in ("false", "0") or path.endswith(_LASTING)
+    if (text := query.get("timeout")) and not lasting and (why := unreadable_duration(text)):
+        raise bad_request(f"invalid timeout specified in the request URL - {why}")
+
+
+def unreadable_duration(text: str) -> str:
+    """Why Go cannot read a duration, in its words; nothing if it can."""
+    rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
+    if rest == "0":
+        return ""
+    at, whole = 0, f"duration {quoted(text)}"
+    while at < len(rest) or not rest:
+        amount = _AMOUNT.match(rest, at)
+        if amount is None or not amount[0].strip("."):
+            return f"time: invalid {whole}"
+        unit = _UNIT.match(rest, amount.end())
+        if unit is None or not unit[0]:
+            return f"time: missing unit in {whole}"
+        if unit[0] not in _UNITS:
+            return f"time: unknown unit {quoted(unit[0])} in {whole}"
+        at = unit.end()
+    return ""

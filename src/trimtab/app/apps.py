@@ -17,7 +17,7 @@ from trimtab.app.appsources import HERE
 from trimtab.app.capabilities import facts_of
 from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, failed, is_same_deletion, is_whole, late, until_deleted
-from trimtab.app.differing import Differing, differing, warnings_in
+from trimtab.app.differing import Differing, check_readable, differing, warnings_in
 from trimtab.app.drafts import DraftStore
 from trimtab.app.goals import Goal, Recorded
 from trimtab.app.handing import agreed, seen_as
@@ -309,6 +309,8 @@ class Work:
         """What a sync would do now; if it cannot be done, an error that says why."""
         seen = await self.engine.preview(self.name, operation)
         self.warnings, plan = warnings_in(seen.findings), seen.plan
+        if not operation.entry and not operation.delete:
+            check_readable(seen.findings)
         if plan.refused:
             first, *more = plan.refused
             others = f" (and {len(more)} more)" if more else ""

@@ -30,6 +30,11 @@ HERE: Final = "here"
 MOST_SOURCES: Final = 32
 #: stands between revisions: no commit, no version of a chart and no digest of a folder has one in it
 _COMMA: Final = ","
+#: digits of a commit that people read
+_DIGITS: Final = 10
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+#: a password where an address has room for one
+_PASSWORD: Final = re.compile(r"//[^/@:]*:[^/]*@")
 _REF: Final = re.compile(r"[A-Za-z0-9_-]+")
 #: stands between a unit and the number of its source; no id has one in it
 _BREAK: Final = "\n"
@@ -55,7 +60,8 @@ class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
 
     def __str__(self) -> str:
         chart = f"chart {self.spec.chart} of " if self.spec.chart else ""
-        place = self.folder or f"{chart}{self.repo_url} at {self.target_revision}"
+        address = _PASSWORD.sub("//", self.repo_url)  # which is refused, and shown to nobody all the same
+        place = self.folder or f"{chart}{address} at {self.target_revision}"
         whole = f"{place}, {self.spec.path}" if self.spec.path else place
         return f"{whole}, as ${self.ref}" if self.ref else whole
 
@@ -134,16 +140,27 @@ def joined(revisions: Iterable[str]) -> str:
 def revisions_in(revision: str, sources: AppSources, subject: str) -> tuple[str, ...]:
     """The revision that is meant of each source; empty where it is what the source itself names.
 
-    One alone is meant for the first source that is rendered.
+    One alone is meant for the first source that is rendered; so is a range with a comma and a space in it.
     """
     count = len(sources.entries)
-    parts = tuple(revision.split(_COMMA)) if count > 1 else (revision,)
+    parts = tuple(revision.split(_COMMA)) if count > 1 and f"{_COMMA} " not in revision else (revision,)
     if len(parts) == count:
         return parts
     if len(parts) > 1:
         reason = f"{revision} names {len(parts)} revisions, and it has {count} sources"
         raise InvalidSpec(subject, reason, "Name one for each, or one for the first that is rendered")
     return tuple(revision if number == sources.first else "" for number in range(count))
+
+
+def short(revision: str) -> str:
+    """A revision as people read it: commits by their first digits, all others as they are."""
+    parts = revision.split(_COMMA)
+    return _COMMA.join(each[:_DIGITS] if _COMMIT.fullmatch(each) else each for each in parts)
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision means one commit and no other."""
+    return _COMMIT.fullmatch(revision) is not None
 
 
 def source_reports(sources: AppSources, revision: str) -> list[dict[str, str]]:
@@ -191,6 +208,8 @@ def check_sources(sources: AppSources, subject: str) -> None:
 def _complaint(source: AppSource, refs: Counter[str]) -> tuple[str, str] | None:
     """What is wrong with one source, and the remedy; None if nothing is."""
     spec = source.spec
+    if _PASSWORD.search(source.repo_url):
+        return "has a password in its address", "Leave it out: it belongs into the file of credentials"
     if source.ref and not _REF.fullmatch(source.ref):
         return f"has the ref {source.ref!r}", "Use letters, digits, - and _"
     if refs[source.ref] > 1:

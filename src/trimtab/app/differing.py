@@ -16,7 +16,7 @@ from msgspec import Struct
 from trimtab.app.naming import key_report
 from trimtab.engine.compare.ignoring import NOTHING_IGNORED
 from trimtab.engine.compare.judging import Lens, local_differences
-from trimtab.engine.compare.matching import MERE_WARNINGS, Finding
+from trimtab.engine.compare.matching import MERE_WARNINGS, Finding, FindingKind
 from trimtab.engine.compare.normalising import with_data_for_string_data
 from trimtab.engine.compare.walking import schema_of
 from trimtab.engine.rows import Difference, Row, Verdict
@@ -112,6 +112,17 @@ def warnings_in(findings: Iterable[Finding]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(str(each) for each in findings if each.kind in MERE_WARNINGS))
     left = len(found) - _MOST_WARNINGS
     return (*found[:_MOST_WARNINGS], f"and {left} more") if left > 0 else found
+
+
+def check_readable(findings: Iterable[Finding]) -> None:
+    """Return if it is known of every document what it declares; else an error for who is there to mend it.
+
+    Whoever keeps an app goes on with the others meanwhile, and deletes nothing.
+    """
+    broken = [each for each in findings if each.kind is FindingKind.INVALID and each.key is None]
+    if broken:
+        first, others = broken[0], f" (and {len(broken) - 1} more like it)" if len(broken) > 1 else ""
+        raise InvalidSpec(first.subject, f"{first.reason}{others}", first.remedy)
 
 
 def _of_row(row: Row, stand_ins: StandIns) -> ObjectDiff:

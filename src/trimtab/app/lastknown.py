@@ -5,17 +5,14 @@ For whoever only looks. Nothing may be done by it: what a source that cannot be 
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.app.appsources import short
 from trimtab.app.reports import moment
 from trimtab.engine import RecordArchive
 from trimtab.engine.units import ConditionType, Deployed, Generated, ManifestGenerator, SyncUnit
 from trimtab.errors import TrimtabError, Unavailable
-
-_SHORT: Final = 12
 
 
 class Away(Struct, frozen=True, kw_only=True):
@@ -31,7 +28,7 @@ class Away(Struct, frozen=True, kw_only=True):
     def instead(self) -> str:
         """What stands in for what is wanted."""
         synced = moment(self.entry.deployed_at)
-        return f"compared with {self.entry.revision[:_SHORT]}, which was synced at {synced}"
+        return f"compared with {short(self.entry.revision)}, which was synced at {synced}"
 
     @property
     def told(self) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from trimtab.app.appsources import (
     AppSource,
     check_sources,
     follower_of,
+    is_commit,
     joined,
     lent_to,
     revisions_in,
@@ -21,20 +22,23 @@ from trimtab.app.appsources import (
     unit_behind,
 )
 from trimtab.app.standby import on_standby
-from trimtab.errors import Conflict, Damaged, InvalidSpec
+from trimtab.errors import Conflict, Damaged, InvalidSpec, TrimtabError, Unavailable
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
+from trimtab.sources.charts.offers import is_exact
 from trimtab.sources.charts.wishes import Brought, ChartRevision, WantedChart
 from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
+from trimtab.tasks import plain_group
 
 if TYPE_CHECKING:
     from trimtab.engine.units import Generated, SyncUnit
     from trimtab.sources import Charts, Repositories
 
+_T = TypeVar("_T")
 #: how the revision of a folder begins, which has no commits: the digest of what it renders to follows
 _FILES: Final = "files:"
 #: what charts are told when no cluster is at hand: what helm itself assumes
@@ -52,7 +56,7 @@ async def open_manifests(settings: Settings, *, path: str) -> AsyncIterator[Sour
 
     async with (
         on_standby(repositories) as standby,
-        on_standby(lambda: _charts(settings.repositories)) as charts,
+        on_standby(lambda: _charts(settings)) as charts,
         Renderer(
             settings.rendering,
             settings.programs,
@@ -76,7 +80,7 @@ def _bringing(reach: Callable[[], Awaitable[Repositories]]) -> Callable[[Wanted]
     """Fetches what is wanted, with repositories that are opened for the first who wants something."""
 
     async def bring(wanted: Wanted) -> Revision:
-        return await (await reach()).fetch(wanted)
+        return (await _fetched_or_kept(await reach(), wanted))[0]
 
     return bring
 
@@ -87,15 +91,37 @@ def _bringing_charts(
     """The same for charts that others need."""
 
     async def bring(wanted: WantedChart) -> Brought:
-        return await (await reach()).bring(wanted)
+        return await _brought_or_kept(await reach(), wanted)
 
     return bring
 
 
-def _charts(settings: RepositoriesSettings) -> Charts:
-    from trimtab.sources import Charts  # which few sources need
+async def _fetched_or_kept(repositories: Repositories, wanted: Wanted) -> tuple[Revision, str]:
+    """The revision that is wanted, and what to say of it.
 
-    return Charts(settings)
+    While its server is out of reach, a commit that was fetched before will do: it is what it was. What a
+    branch, a tag or a range means by now is nobody's to guess.
+    """
+    try:
+        return await repositories.fetch(wanted), ""
+    except Unavailable as error:
+        kept = repositories.recall(wanted, wanted.target) if is_commit(wanted.target) else None
+        if kept is None:
+            raise
+        return kept, f"{error} The commit is taken as it was fetched before."
+
+
+async def _brought_or_kept(charts: Charts, wanted: WantedChart) -> Brought:
+    """The same for charts: one exact version that was fetched before will do."""
+    if is_exact(wanted.target):
+        return await charts.bring(wanted)
+    return Brought(revision=await charts.fetch(wanted))
+
+
+def _charts(settings: Settings) -> Charts:
+    from trimtab.sources import Charts, key_in  # which few sources need
+
+    return Charts(settings.repositories, key=key_in(Path(settings.rendering.key).expanduser()))
 
 
 class Wishes:
@@ -170,6 +196,8 @@ class SourceManifests:
         self._wishes = wishes
         self._capabilities = capabilities
         self._last: _Made | None = None
+        #: for each unit, why some followers are given what was fetched before
+        self._stale: dict[str, dict[str, str]] = {}
 
     def learn(self, capabilities: Capabilities) -> None:
         """Have charts told this of the cluster from now on."""
@@ -189,11 +217,11 @@ class SourceManifests:
         sources, subject = sources_of(unit), f"app {unit.id}"
         check_sources(sources, subject)
         asked = revisions_in(revision, sources, subject)
-        found = [
-            await self._read(follower_of(unit.id, number), source, wanted)
+        self._stale.pop(unit.id, None)
+        read = await _together(
+            self._read(follower_of(unit.id, number), source, wanted)
             for number, (source, wanted) in enumerate(zip(sources.entries, asked, strict=True))
-        ]
-        read = tuple(found)
+        )
         requests = await self._requests(unit, read)
         try:
             made = await self._kept(read, requests) or await self._made(read, requests)
@@ -202,7 +230,13 @@ class SourceManifests:
                 raise
             made = await self._made(read, requests)
         _check_agreed(asked, revisions_in(made.revision, sources, subject), subject)
-        return made
+        stale = self._stale.pop(unit.id, {})
+        reasons = (stale[each] for each in sorted(stale, key=lambda it: (len(it), it)))
+        return structs.replace(made, warnings=(*made.warnings, *reasons)) if stale else made
+
+    def _note_stale(self, follower: str, reason: str) -> None:
+        """Say why a source is given what was fetched before."""
+        self._stale.setdefault(unit_behind(follower), {})[follower] = reason
 
     async def _requests(self, unit: SyncUnit, read: Sequence[_Read]) -> tuple[Request, ...]:
         """What has to be rendered: each source that is more than a lender, with the files that it borrows."""
@@ -233,7 +267,7 @@ class SourceManifests:
         # Rendering begins before the engine is imported.
         from trimtab.engine.units import Generated
 
-        rendered = [await self._renderer.render(request) for request in requests]
+        rendered = await _together(self._renderer.render(request) for request in requests)
         self._note(requests, rendered)
         whole = _digest(rendered)
         generated = Generated(
@@ -263,14 +297,20 @@ class SourceManifests:
         found = await self._fetched(follower, source, revision)
         return _Read(source, RevisionOrigin(revision=found), found.commit)
 
-    async def _chart(self, _follower: str, wanted: WantedChart) -> ChartRevision:
+    async def _chart(self, follower: str, wanted: WantedChart) -> ChartRevision:
         """The version of a chart that is wanted."""
-        return await (await self._charts()).fetch(wanted)
+        brought = await _brought_or_kept(await self._charts(), wanted)
+        if brought.warning:
+            self._note_stale(follower, brought.warning)
+        return brought.revision
 
-    async def _fetched(self, _follower: str, source: AppSource, revision: str) -> Revision:
+    async def _fetched(self, follower: str, source: AppSource, revision: str) -> Revision:
         """The revision that is wanted."""
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
-        return await (await self._reach()).fetch(wanted)
+        found, reason = await _fetched_or_kept(await self._reach(), wanted)
+        if reason:
+            self._note_stale(follower, reason)
+        return found
 
     async def _mend_all(self, read: Sequence[_Read]) -> bool:
         """Have the mirrors made anew that lack something; whether there are any that could."""
@@ -290,6 +330,29 @@ class SourceManifests:
 
     def _note(self, requests: Sequence[Request], rendered: Sequence[Rendered]) -> None:
         """Hear what renders have read; whoever follows commits wants to know."""
+
+
+async def _together(works: Iterable[Coroutine[Any, Any, _T]]) -> tuple[_T, ...]:
+    """What all of them come to; of several errors that of the first, so that the same trouble says the same.
+
+    How much is done at once is bounded by those who do it.
+    """
+    async with plain_group() as group:
+        tasks = [group.create_task(_ended(each)) for each in works]
+    found: list[_T] = []
+    for task in tasks:
+        outcome = task.result()
+        if isinstance(outcome, TrimtabError):
+            raise outcome
+        found.append(outcome)
+    return tuple(found)
+
+
+async def _ended(work: Coroutine[Any, Any, _T]) -> _T | TrimtabError:
+    try:
+        return await work
+    except TrimtabError as error:
+        return error
 
 
 def _digest(rendered: Sequence[Rendered]) -> str:

@@ -129,6 +129,8 @@ def _spelled(written: Any, kind: type[Struct], where: str) -> Any:
         name = _CAPITAL.sub(lambda letter: f"_{letter[0].lower()}", str(key))
         if name not in kind.__struct_fields__:
             raise InvalidSpec(where, f"{kind.__name__} has no field {key}", _MEND)
+        if name in found:
+            raise InvalidSpec(where, f"{key} is said twice, in two spellings", "Leave one out")
         found[name] = _spelled_inside(value, _INNER.get(name), where)
     return found
 

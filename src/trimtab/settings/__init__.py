@@ -142,7 +142,8 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     concurrency: Count = 8
     #: bytes that one fetch may bring
     largest_fetch: Size = 2 << 30
-    #: bytes that one mirror may take; a repository that needs more is refused
+    #: bytes that one mirror may take, and the charts of one repository; a mirror that needs more is refused,
+    #: of charts those go that were not wanted for longest
     largest_mirror: Size = 8 << 30
     #: bytes that a chart may have, packed or unpacked, and those of the index of a chart repository
     largest_chart: Size = 100 << 20

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trimtab.sources.folders import FolderTree
     from trimtab.sources.rendering.origins import ChartOrigin, FolderOrigin, RevisionOrigin
     from trimtab.sources.rendering.render import Renderer, Request
+    from trimtab.sources.rendering.store import key_in
     from trimtab.sources.repositories.credentialfile import CredentialFile
     from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
     from trimtab.sources.repositories.lookout import Repositories
@@ -27,6 +28,7 @@ else:
             "folders": ("FolderTree",),
             "rendering.origins": ("ChartOrigin", "FolderOrigin", "RevisionOrigin"),
             "rendering.render": ("Renderer", "Request"),
+            "rendering.store": ("key_in",),
             "repositories.credentialfile": ("CredentialFile",),
             "repositories.gittree": ("GitTree", "MountedTree", "tree_of"),
             "repositories.lookout": ("Repositories",),
@@ -47,5 +49,6 @@ __all__ = [
     "Repositories",
     "Request",
     "RevisionOrigin",
+    "key_in",
     "tree_of",
 ]

@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.app.appsources import AppSource
 from trimtab.errors import InvalidSpec
-from trimtab.interfaces.cli.origins import name_for, source_named
+from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named
 from trimtab.sources.rendering.specs import SourceSpec
 
 
@@ -65,11 +65,17 @@ def test_a_folder_is_meant_wherever_the_command_is_run_next(
 
 def test_a_word_that_is_no_folder_is_an_app() -> None:
     assert source_named("no-such-folder-here", path="", revision="") is None
+    assert nothing_called("nix") == "there is no such app, nor a folder of this name"
+    assert nothing_called("nix.yaml") == "there is no such app, nor a file or folder of this name"
 
 
 @pytest.mark.parametrize(
     ("text", "revision", "reason"),
-    [("./nowhere", "", "there is no such folder"), (".", "main", "a folder has no revisions")],
+    [
+        ("./nowhere", "", "there is no such folder"),
+        ("./nowhere.yaml", "", "there is no such file"),
+        (".", "main", "a folder has no revisions"),
+    ],
 )
 def test_what_cannot_be_meant_is_said(text: str, revision: str, reason: str) -> None:
     with pytest.raises(InvalidSpec) as caught:

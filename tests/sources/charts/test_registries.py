@@ -83,3 +83,10 @@ def test_a_token_is_one_word() -> None:
     for strange in (b"{}", b"[]", b'{"token":"a b"}', b'{"token":"a\\r\\nX: y"}'):
         with pytest.raises(SourceRefused):
             token_in(strange, "web")
+
+
+def test_an_answer_that_is_nested_without_end_is_no_answer() -> None:
+    deep = b'{"x":' + b"[" * 1_000_000
+    for read in (tags_in, layer_in, token_in):
+        with pytest.raises(SourceRefused, match="not that of a registry"):
+            read(deep, "web")

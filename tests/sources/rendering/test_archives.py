@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import SourceRefused
-from trimtab.sources.rendering.archives import check
+from trimtab.sources.rendering import archives
 
 
 def packed(*members: tarfile.TarInfo, content: bytes = b"") -> bytes:
@@ -31,12 +31,23 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfil
     return info
 
 
-def judge(archive: bytes, *, most_files: int = 100, most_bytes: int = 1 << 20) -> None:
-    check(archive, subject="web", path="charts/x.tgz", most_files=most_files, most_bytes=most_bytes)
+def judge(archive: bytes, *, most_files: int = 100, most_bytes: int = 1 << 20) -> dict[str, bytes]:
+    found = archives.contents(
+        archive, subject="web", path="charts/x.tgz", most_files=most_files, most_bytes=most_bytes
+    )
+    return dict(found)
 
 
 def test_an_honest_archive_passes() -> None:
-    judge(packed(member("sub/", tarfile.DIRTYPE), member("sub/Chart.yaml"), content=b"name: sub"))
+    honest = packed(member("sub/", tarfile.DIRTYPE), member("sub/./Chart.yaml"), content=b"name: sub")
+    assert judge(honest) == {"sub/Chart.yaml": b"name: sub"}
+
+
+def test_what_we_pack_is_an_honest_archive_and_always_the_same() -> None:
+    files = {"b/" + "long" * 60: b"2", "a": b"1"}
+    ours = archives.packed(files, "sub")
+    assert judge(ours) == {f"sub/{name}": content for name, content in files.items()}
+    assert archives.packed(dict(reversed(files.items())), "sub") == ours
 
 
 @pytest.mark.parametrize(

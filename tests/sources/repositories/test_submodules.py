@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from tests.sources.upstream import ENVIRONMENT
 from trimtab.errors import SourceRefused
 from trimtab.sources.repositories.addresses import address_of
 from trimtab.sources.repositories.submodules import MOST, Submodule, plainly_listed, submodules_in
@@ -102,12 +106,36 @@ def test_too_many_are_refused() -> None:
         ),
         ("[submodule x]\n\tpath = lib\n", None),
         ("\tpath = lib\n", None),
-        ('[submodule "x"]\n\tpath = "lib"\n', None),
-        ('[submodule "x"]\n\tpath = lib # or so\n', None),
+        ('[submodule "x"]\n\tpath\n', None),
+        ('[submodule "x"]\n\tpath = "lib\n', None),
+        ('[submodule "x"]\n\tpath = "li\\qb"\n', None),
+        ('[submodule "x"]\n\tpath = li\tb\n', None),
         ('[submodule "x"]\n\tpath = li\\\nb\n', None),
         ('[submodule "x"] path = lib\n', None),
         ("[include]\n\tpath = /etc/passwd\n", None),
     ],
 )
-def test_only_what_is_written_as_git_writes_it_is_read_without_git(text: str, listed: bytes | None) -> None:
+def test_what_only_git_can_read_is_left_to_it(text: str, listed: bytes | None) -> None:
     assert plainly_listed(text.encode()) == listed
+
+
+WRITTEN = r"""
+  [submodule "a \"quoted\" \\ name"]   ; ours
+path=lib/a
+	URL = "../a.git"   # beside us
+[submodule	"b"]
+	path = "lib with spaces/b"
+	url = ../b.git ; and a comment
+	branch = "a;b#c" d"e"  f
+	update = \"x\\y\t"z\n"
+	shallow = "   "
+	ignore =
+"""
+
+
+def test_quotes_escapes_and_comments_are_read_as_git_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "modules").write_text(WRITTEN)
+    line = ["git", "config", "--null", "--list", "--file", str(tmp_path / "modules")]
+    judge = subprocess.run(line, env=ENVIRONMENT, capture_output=True, check=True).stdout
+    assert plainly_listed(WRITTEN.encode()) == judge
+    assert b"submodule.b.path\nlib with spaces/b\0" in judge

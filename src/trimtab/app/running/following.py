@@ -7,12 +7,11 @@ that changed are looked at again. Webhooks make a look at a repository come soon
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +20,7 @@ from trimtab.app.appsources import (
     AppSource,
     AppSources,
     follower_of,
+    is_commit,
     revisions_in,
     sources_of,
     unit_behind,
@@ -44,8 +44,6 @@ from trimtab.tasks import Clock
 
 #: has a unit looked at soon, if it is kept here
 Look: TypeAlias = Callable[[str], None]
-
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Timed(Protocol):
@@ -200,7 +198,7 @@ class Commits:
             self._versions.follow(follower, source)
         elif source.repo_url:
             wanted = self._wishes.of(source.repo_url, source.target_revision)
-            before = self._repositories.recall(wanted, last) if _COMMIT.fullmatch(last) else None
+            before = self._repositories.recall(wanted, last) if is_commit(last) else None
             self._repositories.follow(follower, wanted, tell=self._hear_standing, in_force=before)
 
     def _hear_standing(self, follower: str, standing: Standing) -> None:
@@ -283,8 +281,6 @@ class FollowedManifests(SourceManifests):
         self._asked_of = capabilities
         #: whose units were synced to another commit than the newest known: the remote is asked once more
         self._doubtful: set[str] = set()
-        #: why units are given the last good revision of a source, while they are
-        self._stale: dict[str, list[str]] = {}
         #: the chart that each follower was last given, and for which wish
         self._given: dict[str, tuple[WantedChart, ChartRevision]] = {}
         commits.when_forgotten(self._forget)
@@ -293,16 +289,6 @@ class FollowedManifests(SourceManifests):
         self._doubtful.discard(follower)
         self._stale.pop(unit_behind(follower), None)
         self._given.pop(follower, None)
-
-    async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
-        """The manifests of a unit's source; with a warning if they are of the last good revision."""
-        self._stale.pop(unit.id, None)
-        found = await super().generate(unit, revision, no_cache=no_cache)
-        reasons = self._stale.pop(unit.id, ())
-        return replace(found, warnings=(*found.warnings, *reasons)) if reasons else found
-
-    def _note_stale(self, follower: str, reason: str) -> None:
-        self._stale.setdefault(unit_behind(follower), []).append(reason)
 
     async def _fetched(self, follower: str, source: AppSource, revision: str) -> Revision:
         wanted = self._wishes.of(source.repo_url, revision or source.target_revision)
@@ -333,7 +319,7 @@ class FollowedManifests(SourceManifests):
             and place.target in {before.target, last.version}
         )
         try:
-            found = await super()._chart(follower, wanted)
+            found = await self._shelf.fetch(wanted)
         except TrimtabError as error:
             kept = last if is_known else self._recalled(wanted, error)
             if kept is None:

@@ -10,7 +10,7 @@ import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.completing import sources
-from trimtab.interfaces.cli.origins import name_for, source_named, unit_file
+from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named, unit_file
 
 if TYPE_CHECKING:
     from trimtab.app import Apps
@@ -273,7 +273,7 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     known = await apps.find(name)
     sources = sources_asked(asked, None if known is None else sources_of(known))
     if sources is None:
-        raise Missing(f"app {name}", "there is no such app, nor a folder of this name", "Name a source")
+        raise Missing(f"app {name}", nothing_called(asked.source), "Name a source")
     if known is None:
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
         places = await apps.places_before(name)

@@ -9,7 +9,6 @@ import click
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.output import Listing, rows_option, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
-from trimtab.interfaces.cli.status import short
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import Column
 
@@ -56,6 +55,7 @@ async def _found(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
 
 def history_listing(entries: tuple[Deployed, ...], output: str, *, pinned: int = 0) -> Listing:
     """One row per sync; the one that a rollback holds the app at is `pinned`."""
+    from trimtab.app.appsources import short
     from trimtab.app.reports import deployed_report
 
     reports = [{**deployed_report(each), "pinned": each.id == pinned} for each in entries]

@@ -31,12 +31,19 @@ def source_named(text: str, *, path: str, revision: str, chart: str = "") -> App
     folder = Path(text)
     if not folder.is_dir():
         if "/" in text or text in {".", ".."} or folder.exists():
-            reason = "it is not a folder" if folder.exists() else "there is no such folder"
+            what = "file" if folder.suffix in _UNIT_FILES else "folder"
+            reason = "it is not a folder" if folder.exists() else f"there is no such {what}"
             raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, a chart, or an app")
         return None
     if revision:
         raise InvalidSpec(f"source {text}", "a folder has no revisions", "Leave out --revision")
     return AppSource(folder=str(folder.resolve()), spec=spec)
+
+
+def nothing_called(text: str) -> str:
+    """What to say of a SOURCE that is nothing at all."""
+    what = "file or folder" if Path(text).suffix in _UNIT_FILES else "folder"
+    return f"there is no such app, nor a {what} of this name"
 
 
 def unit_file(text: str, *, app: str) -> SyncUnit | None:

@@ -63,7 +63,8 @@ def _unit_meant(asked: Asked) -> SyncUnit:
 
     found = source_asked(asked)
     if found is None:
-        reason, remedy = "there is no such folder", "Name a folder, a Git address, a chart or a unit file"
+        what = "file" if asked.source.endswith((".yaml", ".yml")) else "folder"
+        reason, remedy = f"there is no such {what}", "Name a folder, a Git address, a chart or a unit file"
         raise InvalidSpec(f"source {asked.source}", reason, remedy)
     return SyncUnit(
         id=asked.app or name_for(found),
@@ -75,8 +76,13 @@ def _unit_meant(asked: Asked) -> SyncUnit:
 async def _rendered(unit: SyncUnit, settings: Settings, path: str) -> list[dict[str, Any]]:
     from trimtab.app import open_manifests
     from trimtab.interfaces.cli.output import tell_warnings
+    from trimtab.sources.rendering.rendered import name_of
 
     async with open_manifests(settings, path=path) as manifests:
         generated = await manifests.generate(unit, "")
+    for each in generated.manifests:
+        name_of(
+            each.manifest, each.where
+        )  # an engine goes on without what is no manifest; whoever pipes must not
     tell_warnings(generated.warnings)
     return [each.manifest for each in generated.manifests]

@@ -37,8 +37,6 @@ _OBJECTS = (
     Column("HEALTH", least=11, painted=True),
     Column("MESSAGE", least=12, spare=3),
 )
-_COMMIT = 40
-_SHORT = 10
 
 
 @click.command()
@@ -111,6 +109,8 @@ def _columns(reports: list[dict[str, Any]]) -> list[Column]:
 
 
 def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
+    from trimtab.app.appsources import short
+
     revision = report["revision"] if whole else short(report["revision"])
     words = [report[word] for word in ("app", "sync", "health")]
     rest = ("namespace", "source", "held", "objectCount", "operation", "lookedAt", "message")
@@ -150,9 +150,3 @@ def _operation(report: dict[str, Any]) -> str:
     """How the last operation stands or ended, and why; one that succeeded has said all there is to say."""
     phase, message = report["operation"], report["operationMessage"]
     return f"{phase}: {message}" if message and phase != "Succeeded" else str(phase)
-
-
-def short(revision: str) -> str:
-    """A revision as people read it: commits by their first digits, all others as they are."""
-    parts = revision.split(",")  # of an app with several sources it has that many parts
-    return ",".join(each[:_SHORT] if len(each) == _COMMIT and each.isalnum() else each for each in parts)

@@ -48,6 +48,8 @@ class Question(Struct, frozen=True):
     headers: Mapping[str, str]
     most: int
     wall: timedelta
+    #: whether the bytes are wanted as they are sent: some servers call an archive a packed answer
+    as_sent: bool = False
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -81,6 +83,11 @@ class Conversation:
         """A file that may be as large as a chart may be."""
         most, wall = self._settings.largest_chart, self._settings.fetch_timeout
         return await self._told(Question(url, headers or {}, most, wall))
+
+    async def archive(self, url: str) -> Answer:
+        """The same, byte by byte as its digest means it, whatever the server says of how it is packed."""
+        most, wall = self._settings.largest_chart, self._settings.fetch_timeout
+        return await self._told(Question(url, {"Accept-Encoding": "identity"}, most, wall, as_sent=True))
 
     async def _told(self, question: Question) -> Answer:
         """The answer of a server that has one: other statuses than 200 and 304 are errors."""
@@ -116,10 +123,14 @@ class Conversation:
             headers = dict(question.headers) | self._shown_at(url, moved=url != question.url)
             told = await self._once(structs.replace(question, url=url, headers=headers))
             if told.status not in _REDIRECTS:
-                return told
-            url = urljoin(url, told.headers.get("Location", ""))
+                return told if self._is_its_own(url) else structs.replace(told, challenges=())
+            url = led(url, told.headers.get("Location", ""), self._wanted.subject)
         reason = "its server sends us round in circles"
         raise SourceRefused(self._wanted.subject, reason, "Look at the server")
+
+    def _is_its_own(self, url: str) -> bool:
+        """Whether an address is the server's own: whoever else answers has no say in who is shown what."""
+        return origin_of(url, self._wanted.subject).origin == self._access.place.origin
 
     def _shown_at(self, url: str, *, moved: bool) -> dict[str, str]:
         """What proves who we are to the server that the credential is for.
@@ -127,9 +138,9 @@ class Conversation:
         Another is told only if the index names it and the spec passes credentials on; who is redirected to,
         never.
         """
-        there, access = origin_of(url, self._wanted.subject), self._access
+        access = self._access
         is_passed = self._wanted.pass_credentials and not access.is_registry and not moved
-        if there.origin != access.place.origin and not is_passed:
+        if not self._is_its_own(url) and not is_passed:
             return {}
         if access.is_registry and not isinstance(access.credential.login, Bearer):
             return {"Authorization": self._proof} if self._proof else {}
@@ -142,7 +153,12 @@ class Conversation:
             async with (
                 asyncio.timeout(question.wall.total_seconds()),
                 line_to(there, self._credential_at(there), self._gate, self._settings) as line,
-                line.session.get(_url(question), headers=question.headers, allow_redirects=False) as response,
+                line.session.get(
+                    _url(question),
+                    headers=question.headers,
+                    allow_redirects=False,
+                    auto_decompress=not question.as_sent,
+                ) as response,
             ):
                 return await self._answer(response, question.most)
         except aiohttp.ClientConnectorCertificateError as exc:
@@ -192,6 +208,14 @@ class Conversation:
         if status == 429:
             return Throttled(subject, f"the server asks for a pause ({words})", "It is asked again later")
         return Unavailable(subject, f"the server fails ({words})", "It is asked again later")
+
+
+def led(url: str, to: str, subject: str) -> str:
+    """Where a link that a server names leads, from the address at which it was named."""
+    try:
+        return urljoin(url, to)
+    except ValueError as exc:
+        raise SourceRefused(subject, "its server names a link that may not be followed") from exc
 
 
 def _url(question: Question) -> URL:

@@ -1,4 +1,4 @@
-"""What worker processes do for charts: read indexes and look through archives. Bytes in, bytes out."""
+"""What worker processes do for charts: read indexes, choose versions, open archives. Bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import SourceRefused
-from trimtab.sources.charts.offers import Offer, offers_in
+from trimtab.sources.charts.offers import Offer, chosen, offers_in
 from trimtab.sources.rendering.archives import files_in
 from trimtab.sources.rendering.detection import CHART
 
@@ -41,9 +41,29 @@ def index_in(told: bytes) -> dict[str, bytes]:
     return msgspec.msgpack.decode(told, type=dict[str, bytes])
 
 
-def offers_of(encoded: bytes) -> list[Offer]:
-    """The offers of one chart."""
-    return msgspec.msgpack.decode(encoded, type=list[Offer])
+class Choice(Struct, frozen=True, kw_only=True):
+    """A version or a range of versions, and the offers of one chart, encoded."""
+
+    subject: str
+    target: str
+    offers: bytes
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """The offer that is meant, if there is one, and among how many versions."""
+
+    offer: Offer | None
+    versions: int
+
+
+def choose(payload: bytes) -> bytes:
+    """The offer that is meant; nobody knows how many a repository makes."""
+    choice = msgspec.msgpack.decode(payload, type=Choice)
+    listed = msgspec.msgpack.decode(choice.offers, type=list[Offer])
+    offers = {each.version: each for each in reversed(listed)}
+    version = chosen(choice.target, offers, choice.subject)
+    found = Chosen(offer=None if version is None else offers[version], versions=len(offers))
+    return msgspec.msgpack.encode(found)
 
 
 def check_archive(payload: bytes) -> bytes:

@@ -74,7 +74,7 @@ def tags_in(answer: bytes, subject: str) -> tuple[str, ...]:
     """The tags that a registry tells."""
     try:
         return tuple(msgspec.json.decode(answer, type=_Tags).tags or ())
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _strange(subject) from error
 
 
@@ -88,7 +88,7 @@ def layer_in(answer: bytes, subject: str) -> Layer:
     """The archive that a manifest names; anything but a chart is refused."""
     try:
         manifest = msgspec.json.decode(answer, type=_Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _strange(subject) from error
     for layer in manifest.layers:
         digest = _DIGEST.fullmatch(layer.digest)
@@ -121,7 +121,7 @@ def token_in(answer: bytes, subject: str) -> str:
     """The token that was given."""
     try:
         found = msgspec.json.decode(answer, type=_Token)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _strange(subject) from error
     token = found.token or found.access_token
     if not _TOKEN.fullmatch(token):

@@ -25,10 +25,11 @@ _NOTE: Final = ".note"
 class Shelf:
     """The archives of all repositories of one process."""
 
-    def __init__(self, root: Path, *, keep: timedelta) -> None:
-        """Name the folder; nothing is made before something is kept."""
+    def __init__(self, root: Path, *, keep: timedelta, most: int) -> None:
+        """Name the folder, and the bytes that one repository may fill; nothing is made yet."""
         self._root = root / FOLDER
         self._keep = keep
+        self._most = most
 
     def find(self, repository: str, digest: str, *, now: datetime) -> Path | None:
         """The archive, if it is here; it is then known to be wanted."""
@@ -47,7 +48,9 @@ class Shelf:
         """Keep an archive; whoever reads sees all of it or nothing."""
         place = self._place(repository, f"{hashlib.sha256(content).hexdigest()}{_ENDING}")
         self._write(place, content)
+        self.keeps(place, now=now)
         self._tidy(now)
+        self._make_room(place)
         return place
 
     def note(self, repository: str, name: str) -> bytes | None:
@@ -79,6 +82,20 @@ class Shelf:
         for path in self._root.glob("*/*"):
             with suppress(OSError):
                 if path.stat().st_mtime < before:
+                    path.unlink()
+
+    def _make_room(self, newest: Path) -> None:
+        """Let go of what a repository was asked for longest ago, if it has more here than it may."""
+        aged: list[tuple[float, int, Path]] = []
+        for path in newest.parent.iterdir():
+            with suppress(OSError):
+                found = path.stat()
+                aged.append((found.st_mtime, found.st_size, path))
+        left = sum(size for _, size, _ in aged) - self._most
+        for _, size, path in sorted(aged):
+            if left > 0 and path != newest:
+                left -= size
+                with suppress(OSError):
                     path.unlink()
 
     def _place(self, repository: str, name: str) -> Path:

@@ -24,8 +24,8 @@ from trimtab.errors import SourceRefused, Unavailable
 from trimtab.resources.sealing import KEY_SIZE, NONCE_SIZE
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.charts import jobs
-from trimtab.sources.charts.asking import Conversation
-from trimtab.sources.charts.offers import Offer, chosen, is_exact
+from trimtab.sources.charts.asking import Conversation, led
+from trimtab.sources.charts.offers import Offer, is_exact
 from trimtab.sources.charts.registries import (
     MANIFEST_TYPE,
     layer_in,
@@ -55,6 +55,8 @@ from trimtab.tasks import Clock, PoolPolicy, SystemClock, WorkerProcesses, plain
 _LARGEST_NOTE = 1 << 20
 #: pages of tags that a registry may tell
 _MOST_PAGES = 64
+#: and the tags of one chart
+_MOST_TAGS = 100_000
 
 
 class _Index(Struct, frozen=True, kw_only=True):
@@ -105,7 +107,8 @@ class Charts:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._gate = gate or Gate(settings)
-        self._shelf = Shelf(Path(settings.folder).expanduser(), keep=settings.keep_revisions)
+        folder, most = Path(settings.folder).expanduser(), settings.largest_mirror
+        self._shelf = Shelf(folder, keep=settings.keep_revisions, most=most)
         self._takes_notes = key is not None
         self._key = key or secrets.token_bytes(KEY_SIZE)
         self._seal = Seal(self._key)
@@ -162,6 +165,8 @@ class Charts:
         if content is None:
             return None
         found = msgspec.msgpack.decode(content, type=ChartRevision)
+        if not access.is_registry and found.url.startswith(OCI):  # who opened the index need not open that
+            return self.recall(structs.replace(wanted, url=found.url, name=found.name, target=found.version))
         return found if self._shelf.keeps(Path(found.archive), now=self._clock.now()) else None
 
     async def _wanted(self, wanted: WantedChart, access: Access, *, fresh: bool) -> ChartRevision:
@@ -209,8 +214,16 @@ class Charts:
             known = await self._flights.join(("index", key), partial(self._index, wanted, access, talk, key))
         if wanted.name not in known.offers:
             raise RepositoryMissing(wanted.subject, "the repository has no chart of this name", "Mend it")
-        offers = {each.version: each for each in reversed(jobs.offers_of(known.offers[wanted.name]))}
-        return offers[_chosen(wanted, offers)]
+        return await self._chosen(wanted, known.offers[wanted.name])
+
+    async def _chosen(self, wanted: WantedChart, offers: bytes) -> Offer:
+        choice = jobs.Choice(subject=wanted.subject, target=wanted.target, offers=offers)
+        told = await self._worked(jobs.choose, choice)
+        found = msgspec.msgpack.decode(told, type=jobs.Chosen)
+        if found.offer is None:
+            reason = f"none of its {found.versions} versions is {wanted.target or 'a release'}"
+            raise RevisionMissing(wanted.subject, reason, "Name another version or range")
+        return found.offer
 
     async def _index(
         self, wanted: WantedChart, access: Access, talk: Conversation, key: tuple[str, str]
@@ -225,6 +238,7 @@ class Charts:
             read = jobs.Text(subject=wanted.subject, name="index.yaml", content=told.content, most=most)
             offers = jobs.index_in(await self._worked(jobs.read_index, read))
             tag = told.headers.get("ETag", "")
+            tag = tag if tag.isascii() and tag.isprintable() else ""
             found = _Index(at=self._clock.monotonic(), tag=tag, offers=offers)
         self._forget()
         self._indexes[key] = found
@@ -245,8 +259,9 @@ class Charts:
     async def _tagged(self, wanted: WantedChart, access: Access, talk: Conversation) -> _Found:
         version = wanted.target
         if not is_exact(version):
-            tags = [version_of_tag(tag) for tag in await self._tags(wanted, access, talk)]
-            version = _chosen(wanted, tags)
+            tags = await self._tags(wanted, access, talk)
+            offers = [Offer(version=version_of_tag(tag), url="") for tag in tags]
+            version = (await self._chosen(wanted, msgspec.msgpack.encode(offers))).version
         url = _registry_url(access, f"manifests/{tag_of(version)}")
         try:
             told = await talk.words(url, {"Accept": MANIFEST_TYPE})
@@ -267,9 +282,11 @@ class Charts:
             told = await talk.words(url)
             tags += tags_in(told.content, wanted.subject)
             more = next_page(told.headers)
+            if len(tags) > _MOST_TAGS:
+                break
             if not more:
                 return tags
-            url = urljoin(first, more)
+            url = led(first, more, wanted.subject)
         raise SourceRefused(wanted.subject, "its registry never stops telling tags", "Look at the registry")
 
     def _who(self, access: Access) -> str:
@@ -310,8 +327,7 @@ class Charts:
     ) -> tuple[str, Path]:
         """Fetch an archive, prove it, look through it, and keep it."""
         most = self._settings.largest_chart
-        url = urljoin(access.place.url, offer.url)
-        told = await talk.file(url, {"Accept-Encoding": "identity"})
+        told = await talk.archive(led(access.place.url, offer.url, wanted.subject))
         digest = hashlib.sha256(told.content).hexdigest()
         if offer.digest not in {"", digest}:
             reason = f"the archive of {offer.version} is not the one that the repository names"
@@ -336,17 +352,9 @@ class Charts:
             reason = f"its archive has more than {most >> 20} MiB"
             raise SourceRefused(wanted.subject, reason, "Raise repositories.largest_chart")
 
-    async def _worked(self, function: jobs.Function, text: jobs.Text) -> bytes:
-        payload = msgspec.msgpack.encode(text)
+    async def _worked(self, function: jobs.Function, told: jobs.Text | jobs.Choice) -> bytes:
+        payload = msgspec.msgpack.encode(told)
         return await self._pool.run(function, payload, deadline=self._settings.list_timeout)
-
-
-def _chosen(wanted: WantedChart, versions: list[str] | dict[str, Offer]) -> str:
-    version = chosen(wanted.target, versions, wanted.subject)
-    if version is None:
-        reason = f"none of its {len(versions)} versions is {wanted.target or 'a release'}"
-        raise RevisionMissing(wanted.subject, reason, "Name another version or range")
-    return version
 
 
 def _registry_url(access: Access, what: str) -> str:

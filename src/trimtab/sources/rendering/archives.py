@@ -1,4 +1,4 @@
-"""Chart archives, looked through before anything opens them, and unpacked into memory. Pure.
+"""Chart archives: looked through before anything opens them, unpacked into memory, and packed. Pure.
 
 Helm reads archives into memory and has its own checks. Ours come first and are stricter: nothing but ordinary
 files and folders below one folder, and no more of it than the bounds allow.
@@ -6,10 +6,12 @@ files and folders below one folder, and no more of it than the bounds allow.
 
 from __future__ import annotations
 
+import gzip
 import io
+import posixpath
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -29,10 +31,24 @@ class Packed(Struct, frozen=True, kw_only=True, gc=False):
     executable: bool = False
 
 
-def check(archive: bytes, *, subject: str, path: str, most_files: int, most_bytes: int) -> None:
-    """Return if the archive is an honest one; anything else in it is refused."""
-    for _ in _members(archive, subject, path, most_files=most_files, most_bytes=most_bytes):
-        pass
+def contents(
+    archive: bytes, *, subject: str, path: str, most_files: int, most_bytes: int
+) -> Iterator[tuple[str, bytes]]:
+    """The files of an honest archive by their names, as helm takes them; anything else in it is refused."""
+    members = _members(archive, subject, path, most_files=most_files, most_bytes=most_bytes)
+    for member, content in members:
+        yield posixpath.normpath(member.name.replace("\\", "/")), content
+
+
+def packed(files: Mapping[str, bytes], top: str) -> bytes:
+    """An archive of these files in one folder; the same files always make the same bytes."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in sorted(files.items()):
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return gzip.compress(out.getvalue(), compresslevel=1, mtime=0)
 
 
 def files_in(

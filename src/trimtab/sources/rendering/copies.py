@@ -78,9 +78,10 @@ class Copies:
                         reason = f"{shown(place)} is a submodule that is not there"
                         raise InvalidSpec(self._subject, reason, "Switch submodules on, or remove it")
 
-    def folder_at(self, tree: Watched, path: str, to: str, ignored: Ignored) -> None:
-        """A whole folder but for what is ignored, put somewhere else: links become what they lead to."""
+    def contents(self, tree: Watched, path: str, ignored: Ignored) -> dict[str, bytes]:
+        """The files of a whole folder but for what is ignored; links are what they lead to."""
         tree.entry(path)
+        found: dict[str, bytes] = {}
         waiting = [(path, "")]
         while waiting:
             folder, there = waiting.pop()
@@ -94,8 +95,16 @@ class Copies:
                     waiting.append((place, name))
                     tree.entry(place)
                 elif kind is EntryKind.FILE:
-                    tree.read(place)
-                    self._add(tree, place, link=False, to=below(to, name))
+                    found[name] = tree.read(place)
+                    self._check_count(len(self._taken) + len(found))
+        return found
+
+    def leave_out(self, to: str) -> None:
+        """Leave out a file or a whole folder of the private folder after all."""
+        inside = f"{to}/"
+        self._taken = {
+            place: each for place, each in self._taken.items() if place != to and not place.startswith(inside)
+        }
 
     def _count_folder(self) -> None:
         """Folders may hold nothing but folders, and links may lead round: both are without end."""
@@ -161,7 +170,10 @@ class Copies:
     def _add(self, tree: Watched, path: str, *, link: bool, to: str = "") -> None:
         to = to or place_of(tree, path)
         self._taken[to] = Taken(source=tree.source, path=path, to=to, link=link)
-        if len(self._taken) > self._most:
+        self._check_count(len(self._taken))
+
+    def _check_count(self, files: int) -> None:
+        if files > self._most:
             reason = f"it is made of more than {self._most:,} files"
             raise SourceRefused(self._subject, reason, "Keep what does not belong to it elsewhere")
 

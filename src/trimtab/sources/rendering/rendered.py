@@ -6,11 +6,12 @@ A manifest stays the JSON text that the worker made of it: whoever needs the fie
 from __future__ import annotations
 
 import enum
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 
@@ -23,8 +24,21 @@ class Tool(enum.Enum):
     HELM = "helm"
 
 
+#: the name of what is no manifest
+NAMELESS: Final = ResourceKey("", "", "", "")
+
+
+def name_of(manifest: Manifest, where: str) -> ResourceKey:
+    """The object that a manifest is about, nameless if its server names it; `InvalidSpec` if it is none."""
+    manifests.api_version(manifest, where)
+    if manifests.name(manifest, where) or not manifests.generate_name(manifest, where):
+        return manifests.key_of(manifest, where)
+    group, kind = manifests.group(manifest, where), manifests.kind(manifest, where)
+    return ResourceKey(group, kind, manifests.namespace(manifest, where), "")
+
+
 class Made(Struct, frozen=True, kw_only=True, gc=False):
-    """One manifest: its JSON text, its name, and where it came from."""
+    """One manifest: its JSON text, its name, and where it came from; it may turn out to be none."""
 
     key: ResourceKey
     api_version: str

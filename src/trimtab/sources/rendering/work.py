@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused, TrimtabError, Unavailable
 from trimtab.resources import manifests
-from trimtab.resources.keys import ResourceKey
-from trimtab.resources.manifests import Found, found_in
+from trimtab.resources.manifests import Found
 from trimtab.resources.yaml import Document, documents
 from trimtab.sources.rendering import identity
 from trimtab.sources.rendering.affected import changed
@@ -33,7 +32,7 @@ from trimtab.sources.rendering.looking import Trees
 from trimtab.sources.rendering.origins import AnyOrigin, Origin, let_go_if_damaged, opened
 from trimtab.sources.rendering.paths import joined, shown
 from trimtab.sources.rendering.remotes import BaseWanted
-from trimtab.sources.rendering.rendered import Made, Rendered, Tool
+from trimtab.sources.rendering.rendered import NAMELESS, Made, Rendered, Tool, name_of
 from trimtab.sources.rendering.sandbox import fill
 from trimtab.sources.rendering.sealing import Seal
 from trimtab.sources.rendering.store import RenderStore
@@ -262,7 +261,7 @@ def _started(call: Call, trace: Trace, folder: Path, trees: Mapping[str, Tree], 
 
 
 def _made(ready: Ready, trace: Trace, seal: Seal) -> Rendered:
-    return _rendered(found_in(ready.documents), trace, ready.warnings, seal)
+    return _rendered(_found_in(ready.documents), trace, ready.warnings, seal)
 
 
 def _rendered(found: tuple[Found, ...], trace: Trace, warnings: tuple[str, ...], seal: Seal) -> Rendered:
@@ -280,13 +279,29 @@ def _rendered(found: tuple[Found, ...], trace: Trace, warnings: tuple[str, ...],
 
 def _one(found: Found) -> Made:
     manifest, where = found.manifest, found.where
-    version = manifests.api_version(manifest, where)
-    if manifests.name(manifest, where) or not manifests.generate_name(manifest, where):
-        key = manifests.key_of(manifest, where)
-    else:  # the server will name it
-        group, kind = manifests.group(manifest, where), manifests.kind(manifest, where)
-        key = ResourceKey(group, kind, manifests.namespace(manifest, where), "")
+    try:
+        key, version = name_of(manifest, where), manifests.api_version(manifest, where)
+    except InvalidSpec:
+        key, version = NAMELESS, ""
     return Made(key=key, api_version=version, json=msgspec.json.encode(manifest), where=where)
+
+
+def _found_in(found: Iterable[Document]) -> tuple[Found, ...]:
+    """The manifests of some documents, lists taken apart.
+
+    What lacks a kind or a name goes along as it is. Whoever compares says what is wrong with it, goes on with
+    the others, and deletes nothing, for nobody knows what it was meant to be.
+    """
+    return tuple(each for one in found for each in _taken_apart(one))
+
+
+def _taken_apart(one: Document) -> tuple[Found, ...]:
+    try:
+        return manifests.flattened(one.value, one.where)
+    except InvalidSpec:
+        if not isinstance(one.value, dict):
+            raise
+        return (Found(manifest=one.value, where=one.where),)
 
 
 def _check_end(said: Said) -> None:
@@ -309,7 +324,7 @@ def _private(folder: str) -> tuple[str, ...]:
 def _documents(said: Said) -> tuple[Found, ...]:
     program = said.started.program
     found = documents(said.stdout, f"the output of {program}")
-    return found_in(_named(found, said.stdout) if program == "helm" else found)
+    return _found_in(_named(found, said.stdout) if program == "helm" else found)
 
 
 def _named(found: tuple[Document, ...], output: bytes) -> tuple[Document, ...]:

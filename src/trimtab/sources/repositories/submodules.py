@@ -16,9 +16,13 @@ from trimtab.sources.repositories.addresses import Address, address_of
 from trimtab.sources.trees import EntryKind, Tree
 
 FILE: Final = ".gitmodules"
-_HEAD: Final = re.compile(r'\[submodule "([^"\\]+)"\]')
-_SETTING: Final = re.compile(r"[ \t]+([A-Za-z][A-Za-z0-9-]*) = ([^\s\"\\#;]+)")
+_HEAD: Final = re.compile(r'\s*\[submodule[ \t]+"((?:[^"\\\0]|\\.)+)"\]\s*([#;].*)?')
+_SETTING: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*(.*)")
 _NOTHING: Final = re.compile(r"\s*([#;].*)?")
+#: a part of a value: in quotes, plain, or one escaped sign
+_PART: Final = re.compile(r'"((?:[^"\\]|\\[\\"ntb])*)"|([^"\\#;\t]+)|\\([\\"ntb])')
+_ESCAPED: Final = re.compile(r"\\(.)")
+_SIGNS: Final = {"n": "\n", "t": "\t", "b": "\b"}
 #: submodules in submodules, and submodules altogether
 DEEPEST, MOST = 3, 32
 
@@ -48,19 +52,41 @@ def submodules_in(tree: Tree, listed: bytes, outer: Address) -> tuple[Submodule,
 
 
 def plainly_listed(gitmodules: bytes) -> bytes | None:
-    """What git would list of a .gitmodules that is written as git writes it; None if it is not.
+    """What git would list of a .gitmodules; None if it is written in ways that only git reads.
 
-    For those who cannot wait for git. Quotes, escapes, comments behind values and the like are left to it.
+    For those who cannot wait for git. Lines that go on in the next, other sections and settings without a
+    value are left to it.
     """
     section, listed = "", b""
-    for line in gitmodules.decode("utf-8", "replace").splitlines():
+    for line in gitmodules.decode("utf-8", "replace").split("\n"):
         if match := _HEAD.fullmatch(line):
-            section = match[1]
-        elif (match := _SETTING.fullmatch(line)) and section:
-            listed += f"submodule.{section}.{match[1].lower()}\n{match[2]}\0".encode()
-        elif not _NOTHING.fullmatch(line):
-            return None
+            section = _ESCAPED.sub(r"\1", match[1])
+        elif _NOTHING.fullmatch(line):
+            continue
+        else:
+            match = _SETTING.fullmatch(line) if section else None
+            value = None if match is None else _value(match[2].rstrip("\r"))
+            if match is None or value is None:
+                return None
+            listed += f"submodule.{section}.{match[1].lower()}\n{value}\0".encode()
     return listed
+
+
+def _value(text: str) -> str | None:
+    """A value as git reads it: without quotes, escapes and a comment behind it; None if only git can tell."""
+    found, kept, place = "", 0, 0
+    while place < len(text) and text[place] not in "#;":
+        part = _PART.match(text, place)
+        if part is None:
+            return None
+        place = part.end()
+        if part[2] is not None:
+            found += part[2]
+        else:
+            quoted = part[1] if part[1] is not None else f"\\{part[3]}"
+            found += _ESCAPED.sub(lambda sign: _SIGNS.get(sign[1], sign[1]), quoted)
+            kept = len(found)
+    return found[:kept] + found[kept:].rstrip(" ")
 
 
 def _sections(listed: bytes) -> dict[str, dict[str, str]]:

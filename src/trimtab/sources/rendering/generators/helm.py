@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec import Struct, structs
+
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
 from trimtab.resources.yaml import load
-from trimtab.sources.rendering import archives, remotes
+from trimtab.sources.rendering import archives, remotes, schemas
 from trimtab.sources.rendering.cleaning import is_telling, secret_texts
 from trimtab.sources.rendering.copies import Copies, place_of
 from trimtab.sources.rendering.dependencies import (
@@ -42,7 +44,9 @@ _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VERSION: Final = re.compile(r"v?\d+\.\d+(\.\d+)?[-+.A-Za-z0-9]{0,60}")
 _API: Final = re.compile(r"[A-Za-z0-9./-]{1,300}")
 _UNESCAPED_COMMA: Final = re.compile(r"(?<!\\),")
-_OUTSIDE_REF: Final = re.compile(rb'"\$ref"\s*:\s*"(?!#)([^"]*)"')
+_PACKED: Final = (".tgz", ".tar.gz")
+#: charts that are packed in each other
+_DEEPEST: Final = 8
 #: dependencies that one chart may have fetched
 _MOST_FETCHED: Final = 64
 _VENDOR: Final = "Vendor it with `helm dependency build`"
@@ -142,6 +146,36 @@ def _fits(found: str, wanted: str) -> bool:
     return version is not None and spans is not None and spans.holds(version)
 
 
+class _Vendored(Struct, frozen=True, kw_only=True):
+    """A chart in charts/."""
+
+    path: str
+    #: that of its file if it is packed, else that of the chart
+    name: str
+    #: empty before anybody asked
+    version: str = ""
+
+
+def _is_meant(needed: Needed, vendored: _Vendored) -> bool:
+    """Whether helm takes it for what is needed: a folder by the name of its chart, an archive by its own."""
+    packed = re.compile(rf"{re.escape(needed.name)}(-v?\d.*)?\.(tgz|tar\.gz)")
+    return vendored.name == needed.name or packed.fullmatch(vendored.name) is not None
+
+
+def _suits(needed: Needed, vendored: _Vendored) -> bool:
+    """Whether it has the version that is needed; what comes from nowhere else is taken as it is."""
+    return not needed.repository or _fits(vendored.version, needed.version)
+
+
+def _is_chart_file(name: str) -> bool:
+    folder, _, file = name.rpartition("/")
+    return file == CHART and "/" not in folder
+
+
+def _version_in(chart: Any) -> str:
+    return str(chart.get("version") or "") if isinstance(chart, dict) else ""
+
+
 class _Chart:
     """One chart and what belongs to it."""
 
@@ -163,32 +197,57 @@ class _Chart:
             )
         self.copies.folder(self._tree, self._folder)
         self._dependencies()
-        for taken in self.copies.taken:
-            if taken.source == self._tree.source:  # what was fetched has been looked through
-                self._check(taken.path, link=taken.link)
+        self._check_files()
         for path in (below(self._folder, "values.yaml"),):
             if self._tree.kind(path) is EntryKind.FILE:
                 self._learn(self._tree.read(path), path)
 
-    def _check(self, path: str, *, link: bool) -> None:
-        if link:
-            return
-        if path.endswith((".tgz", ".tar.gz")) and "/charts/" in f"/{path}":
-            archives.check(
-                self._tree.covered_bytes(path),
-                subject=self._job.subject,
-                path=path,
-                most_files=self._job.bounds.files,
-                most_bytes=self._job.bounds.bytes,
-            )
-        elif path.endswith("values.schema.json") and not self._options.skip_schema_validation:
-            outside = _OUTSIDE_REF.search(self._tree.covered_bytes(path))
-            if outside:
-                named = shown(outside[1].decode("utf-8", "replace"))
-                reason = f"{shown(path)} refers to another document, {named}"
-                raise SourceRefused(
-                    self._job.subject, reason, "Copy it into the schema, or skip the validation"
-                )
+    def _check_files(self) -> None:
+        """Look at what helm would open by itself, whatever links it finds it by."""
+        taken = [each for each in self.copies.taken if each.source == self._tree.source]
+        is_linked = any(each.link for each in taken)  # then anything may be found in charts/
+        for each in taken:
+            real = self._tree.real(each.path) if each.link else each.path
+            if self._tree.kind(real) is not EntryKind.FILE:
+                continue
+            if each.path.endswith(_PACKED) and (is_linked or "/charts/" in f"/{each.path}"):
+                self._look_through(self._tree.covered_bytes(real), each.path)
+            elif each.path.endswith(schemas.FILE):
+                self._check_schema(self._tree.covered_bytes(real), each.path)
+
+    def _look_through(self, archive: bytes, path: str, left: int | None = None, depth: int = 0) -> int:
+        """Return for an honest archive, with nothing in it that would have helm open something else.
+
+        All that is packed in it has to fit into one bound; the answer is what is left of it.
+        """
+        left = self._job.bounds.bytes if left is None else left
+        found = archives.contents(
+            archive,
+            subject=self._job.subject,
+            path=path,
+            most_files=self._job.bounds.files,
+            most_bytes=left,
+        )
+        for name, content in found:
+            left -= len(content)
+            place = f"{path}/{name}"
+            if name.endswith(schemas.FILE):
+                self._check_schema(content, place)
+            elif name.endswith(_PACKED) and "/charts/" in name:
+                self._check_depth(depth, place)
+                left = self._look_through(content, place, left, depth + 1)
+        return left
+
+    def _check_depth(self, depth: int, path: str) -> None:
+        if depth >= _DEEPEST:
+            reason = f"{shown(path)} is packed in more than {_DEEPEST} others"
+            raise SourceRefused(self._job.subject, reason, "Pack fewer charts into each other")
+
+    def _check_schema(self, schema: bytes, path: str) -> None:
+        objection = "" if self._options.skip_schema_validation else schemas.objection_to(schema)
+        if objection:
+            remedy = "Copy it into the schema, or skip the validation"
+            raise SourceRefused(self._job.subject, f"{shown(path)} {objection}", remedy)
 
     # --- dependencies ------------------------------------------------------------------------------------
 
@@ -200,9 +259,12 @@ class _Chart:
         if all(map(self._is_vendored, declared.needed)):
             return
         wanted: list[Dependency] = []
-        for needed in self._resolved(declared):
+        resolved = self._resolved(declared)
+        for needed in resolved:
             self._check_name(needed)
-            if self._is_vendored(needed):
+        kept = self._kept(resolved)
+        for needed in resolved:
+            if any(_is_meant(needed, each) and _suits(needed, each) for each in kept):
                 continue
             if needed.repository.startswith(LOCAL):
                 self._vendor(needed)
@@ -265,6 +327,7 @@ class _Chart:
     def _place(self, tree: Watched) -> None:
         """Put an archive where helm looks for it."""
         for entry in tree.entries(""):
+            self._look_through(tree.covered_bytes(entry.name), entry.name)
             self.copies.file_at(tree, entry.name, f"{self._charts()}/{entry.name}")
 
     def _charts(self) -> str:
@@ -280,18 +343,48 @@ class _Chart:
         return load(self._tree.read(path), path) if self._tree.kind(path) is EntryKind.FILE else None
 
     def _is_vendored(self, needed: Needed) -> bool:
-        """Whether helm finds it in charts/: a folder by the name of its chart, an archive by its own."""
-        packed = re.compile(rf"{re.escape(needed.name)}(-v?\d.*)?\.(tgz|tar\.gz)")
-        return any(name == needed.name or packed.fullmatch(name) for name in self._vendored)
+        """Whether helm finds it in charts/, in whatever version."""
+        return any(_is_meant(needed, each) for each in self._vendored)
+
+    def _kept(self, resolved: tuple[Needed, ...]) -> list[_Vendored]:
+        """What is vendored in a version that is needed; other versions of the same charts are left out."""
+        kept = []
+        for each in self._vendored:
+            meant = [needed for needed in resolved if _is_meant(needed, each)]
+            known = structs.replace(each, version=self._version_of(each)) if meant else each
+            if not meant or any(_suits(needed, known) for needed in meant):
+                kept.append(known)
+            else:
+                self.copies.leave_out(place_of(self._tree, each.path))
+        return kept
 
     @functools.cached_property
-    def _vendored(self) -> tuple[str, ...]:
-        """The names of files in charts/, and of the charts in its folders."""
+    def _vendored(self) -> tuple[_Vendored, ...]:
+        """The files in charts/, and the charts in its folders."""
         real = self._tree.real(below(self._folder, "charts"))
         if self._tree.kind(real) is not EntryKind.FOLDER:
             return ()
         seen = [entry.name for entry in self._tree.covered(real) if not entry.name.startswith(("_", "."))]
-        return tuple(self._chart_at(below(real, name)) or name for name in seen)
+        places = [below(real, name) for name in seen]
+        return tuple(
+            _Vendored(path=place, name=self._chart_at(place) or name)
+            for place, name in zip(places, seen, strict=True)
+        )
+
+    def _version_of(self, vendored: _Vendored) -> str:
+        """The version of a chart that is vendored, packed or not; empty if it does not say."""
+        real = self._tree.real(vendored.path)
+        if self._tree.kind(real) is EntryKind.FOLDER:
+            return self._version_at(real)
+        packed = archives.contents(
+            self._tree.read(real),
+            subject=self._job.subject,
+            path=vendored.path,
+            most_files=self._job.bounds.files,
+            most_bytes=self._job.bounds.bytes,
+        )
+        text = next((content for name, content in packed if _is_chart_file(name)), b"")
+        return _version_in(load(text, vendored.path))
 
     def _chart_at(self, place: str) -> str:
         """The name of the chart in a folder; that of the folder if the chart does not say it."""
@@ -306,15 +399,22 @@ class _Chart:
         return name if isinstance(name, str) else place.rpartition("/")[2]
 
     def _vendor(self, needed: Needed) -> None:
-        """Copy a chart of the same tree to where helm looks for it."""
+        """Pack a chart of the same tree to where helm looks for it."""
         name, reference = needed.name, needed.repository.removeprefix(LOCAL)
         place = self._tree.real(joined(self._folder, reference, self._job.subject))
         if self._tree.kind(below(place, CHART)) is None:
             reason = f"its dependency {shown(name)} is not at {shown(reference)}"
             raise RenderFailed(self._job.subject, reason, "Mend its repository")
-        self._check_version(name, place, needed.version)
+        version = self._check_version(name, place, needed.version)
         self._tree.root(place)
-        self.copies.folder_at(self._tree, place, f"{self._charts()}/{name}", self._ignored_at(place))
+        files = self.copies.contents(self._tree, place, self._ignored_at(place))
+        if sum(map(len, files.values())) > self._job.bounds.bytes:
+            reason = f"its dependency {shown(name)} has more than {self._job.bounds.bytes:,} bytes"
+            raise SourceRefused(self._job.subject, reason, "Keep what does not belong to it elsewhere")
+        archive = archives.packed(files, name)
+        self._look_through(archive, reference)
+        # Packed, as helm does it: rules of the chart that needs it say nothing about what lies inside.
+        self.copies.write(f"{self._charts()}/{name}-{version}.tgz", archive)
 
     def _ignored_at(self, place: str) -> Ignored:
         """What helm leaves out of a chart when it packs it: in charts/ nobody would look at its rules."""
@@ -322,17 +422,20 @@ class _Chart:
         text = self._tree.read(path) if self._tree.kind(path) is EntryKind.FILE else b""
         return ignored_in(text, self._job.subject, path)
 
-    def _check_version(self, name: str, place: str, wanted: str) -> None:
-        """Return for a version that is asked for: `helm dependency build` refuses others, too."""
+    def _check_version(self, name: str, place: str, wanted: str) -> str:
+        """The version of a chart if it is asked for: `helm dependency build` refuses others, too."""
         found = self._version_at(place)
         if not _fits(found, wanted):
             reason = f"its dependency {shown(name)} has version {shown(found)}, not {shown(wanted)}"
             raise RenderFailed(self._job.subject, reason, "Make the two agree")
+        if not _NAME.fullmatch(found.replace("+", "-")):
+            reason = f"its dependency {shown(name)} has {shown(found)} for a version, which is none"
+            raise RenderFailed(self._job.subject, reason, "Write it like 1.2.3")
+        return found
 
     def _version_at(self, place: str) -> str:
         path = self._tree.real(below(place, CHART))
-        content = load(self._tree.read(path), path)
-        return str(content.get("version") or "") if isinstance(content, dict) else ""
+        return _version_in(load(self._tree.read(path), path)) if self._tree.kind(path) else ""
 
     # --- values ------------------------------------------------------------------------------------------
 

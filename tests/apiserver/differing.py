@@ -1,0 +1,448 @@
+"""What the embedded server knowingly does not do as a real one does: declarations, each with its proof.
+
+A proof is a few exchanges: what has to be there first, and a request that the two answer otherwise. What
+either answers is recorded beside this (`python -m scripts.record_wire`); a test fails when one of them moves,
+or when the two become the same. The documentation's table is made from this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct
+
+from tests.apiserver.bad_requests import APPLY, COLOURS, CORE, MAPS, MERGE, STRATEGIC, WEB, Client
+from tests.apiserver.conversation import masked
+from tests.apiserver.wire import DRY, FOLDER, Exchange, delete, get, send, told
+
+REAL, EMBEDDED = FOLDER / "differing.json", FOLDER / "differing_embedded.json"
+DONE = (200, 201, 409)
+PATIENCE = 30.0  # seconds in which a real server notices what it was told
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """A request that the two servers answer otherwise, and what has to be there for it."""
+
+    asked: Exchange
+    given: tuple[Exchange, ...] = ()  # done first, and not compared
+    after: tuple[Exchange, ...] = ()  # takes away again what others would stumble over
+    settles: int = 0  # the code of a real server's answer, once it has noticed what was given
+    part: tuple[str | int, ...] = ()  # which part of the answer shows it, where the whole is long or chance
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """What the two servers do, in words for users, and what proves it."""
+
+    real: str
+    ours: str
+    proofs: tuple[Proof, ...]
+
+
+def post(path: str, body: Any, *headers: str) -> Exchange:
+    return send("POST", path, json.dumps(body), *headers)
+
+
+def patch(path: str, body: Any, media: str) -> Exchange:
+    return send("PATCH", path, json.dumps(body), media=media)
+
+
+def pem(kind: str) -> str:
+    """A block that says to be of a kind, and is of none."""
+    return f"-----BEGIN {kind}-----\nYQ==\n-----END {kind}-----\n"
+
+
+def metadata_of(path: str) -> Proof:
+    """A small object of the system, of which its name is enough to see that it is there."""
+    return Proof(asked=get(path), part=("metadata", "name"))
+
+
+# -- what has to be there ---------------------------------------------------------------------------------
+
+PODS = f"{CORE}/pods"
+POD_SPEC = {"containers": [{"name": "a", "image": "a:1", "resources": {"requests": {"cpu": "1"}}}]}
+RUNNING = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+POD = (
+    post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}}),
+    post(PODS, {"metadata": {"name": "differing", "labels": {"app": "differing"}}, "spec": POD_SPEC}),
+    patch(f"{PODS}/differing/status", {"status": RUNNING}, MERGE),
+)
+BUDGET = post(
+    f"/apis/policy/v1/namespaces/{CORE[19:]}/poddisruptionbudgets",
+    {
+        "metadata": {"name": "differing"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "differing"}}},
+    },
+)
+OTHER = "differing"  # a namespace in which some may write less
+OTHER_MAPS = f"/api/v1/namespaces/{OTHER}/configmaps"
+OTHER_THERE = post("/api/v1/namespaces", {"metadata": {"name": OTHER}})
+NEW_MAP = post(f"{OTHER_MAPS}?dryRun=All", {"metadata": {"name": "new"}})
+NOWHERE = "https://127.0.0.1:1/"  # nobody listens there
+QUOTAS = f"/api/v1/namespaces/{OTHER}/resourcequotas"
+NONE = {"configmaps": "0"}
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+WEBHOOK = {
+    "name": "differing.example.com",
+    "clientConfig": {"url": NOWHERE},
+    "rules": [
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    ],
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": OTHER}},
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+}
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+POLICY_BINDINGS = f"{POLICIES[:-8]}policybindings"
+POLICY = {
+    "metadata": {"name": "differing"},
+    "spec": {
+        "matchConstraints": {
+            "resourceRules": WEBHOOK["rules"],
+            "namespaceSelector": WEBHOOK["namespaceSelector"],
+        },
+        "validations": [{"expression": "false", "message": "nothing is good enough"}],
+    },
+}
+BINDING = {
+    "metadata": {"name": "differing"},
+    "spec": {"policyName": "differing", "validationActions": ["Deny"]},
+}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def definition(plural: str, schema: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}}
+        for name in ("v1", "v2")
+    ]
+    names = {"plural": plural, "kind": plural.title()}
+    spec = {"group": "differing.example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    return {"metadata": {"name": f"{plural}.differing.example.com"}, "spec": {**spec, **more}}
+
+
+CONVERTED = definition(
+    "converted",
+    ANYTHING,
+    conversion={
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": NOWHERE}, "conversionReviewVersions": ["v1"]},
+    },
+)
+OUTDATED = definition("outdated", ANYTHING)
+OUTDATED_OBJECTS = f"/apis/differing.example.com/v1/namespaces/{CORE[19:]}/outdated"
+NEWER_OBJECTS = OUTDATED_OBJECTS.replace("/v1/", "/v2/")
+OUTDATED_OBJECT = {
+    "apiVersion": "differing.example.com/v1",
+    "kind": "Outdated",
+    "metadata": {"name": "kept"},
+}
+OUTDATED_PATH = f"{DEFINITIONS}/outdated.differing.example.com"
+
+
+def served(*versions: str) -> Exchange:
+    """The definition with these versions alone, the last of which is the one to keep objects in."""
+    described = {"served": True, "schema": {"openAPIV3Schema": ANYTHING}}
+    listed = [{"name": name, "storage": name == versions[-1], **described} for name in versions]
+    return patch(OUTDATED_PATH, {"spec": {"versions": listed}}, MERGE)
+
+
+RULED = definition("ruled", {**ANYTHING, "x-kubernetes-validations": [{"rule": "self.is.no.rule("}]})
+REPLICAS = '{"metadata":{"name":"new"},"spec":{"replicas":%s}}'
+DEEP = '{"metadata":{"name":"new"},"unknown":' + "[" * 5000 + "]" * 5000 + "}"
+
+# -- the differences --------------------------------------------------------------------------------------
+
+DIFFERING: Mapping[str, Difference] = {
+    "Tables (`kubectl get` columns)": Difference(
+        real="server-side columns",
+        ours="the objects; kubectl shows name and age",
+        proofs=(
+            Proof(asked=get(COLOURS, "Accept: application/json;as=Table;g=meta.k8s.io;v=v1"), part=("kind",)),
+        ),
+    ),
+    "rights": Difference(
+        real="RBAC; who may may act as somebody else",
+        ours="whoever has the token may do everything, as nobody else",
+        proofs=(Proof(asked=get(f"{MAPS}/nothing", "Impersonate-User: somebody")),),
+    ),
+    "bodies nested deeper than some hundred levels": Difference(
+        real="accepted up to 10,000",
+        ours="400",
+        proofs=(Proof(asked=send("POST", DRY, DEEP), part=("kind",)),),
+    ),
+    "conversion webhooks of custom resources": Difference(
+        real="asked",
+        ours="not asked: versions differ in their name alone",
+        proofs=(
+            Proof(
+                given=(post(DEFINITIONS, CONVERTED),),
+                asked=post(
+                    f"/apis/differing.example.com/v2/namespaces/{CORE[19:]}/converted?dryRun=All",
+                    {
+                        "apiVersion": "differing.example.com/v2",
+                        "kind": "Converted",
+                        "metadata": {"name": "new"},
+                    },
+                ),
+                settles=500,
+                after=(delete(f"{DEFINITIONS}/converted.differing.example.com"),),
+            ),
+        ),
+    ),
+    "watches of objects that are kept in a version which their definition gave up": Difference(
+        real="429",
+        ours="an event of an error",
+        proofs=(
+            Proof(
+                given=(
+                    post(DEFINITIONS, OUTDATED),
+                    post(OUTDATED_OBJECTS, OUTDATED_OBJECT),
+                    served("v1", "v2"),
+                    patch(f"{OUTDATED_PATH}/status", {"status": {"storedVersions": ["v2"]}}, MERGE),
+                    served("v2"),
+                ),
+                asked=get(f"{NEWER_OBJECTS}?watch=1&timeoutSeconds=1"),
+                settles=429,
+                part=("reason",),
+                after=(served("v1", "v2"), delete(f"{NEWER_OBJECTS}/kept"), delete(OUTDATED_PATH)),
+            ),
+        ),
+    ),
+    "Warnings of TLS Secrets": Difference(
+        real="of whatever makes no pair of a certificate and its key",
+        ours="of what is no PEM",
+        proofs=(
+            Proof(
+                asked=post(
+                    f"{CORE}/secrets?dryRun=All",
+                    {
+                        "metadata": {"name": "new"},
+                        "type": "kubernetes.io/tls",
+                        "stringData": {"tls.crt": pem("CERTIFICATE"), "tls.key": pem("PRIVATE KEY")},
+                    },
+                ),
+                part=("warning",),
+            ),
+        ),
+    ),
+    "tokens of ServiceAccounts": Difference(
+        real="issued; their keys are told",
+        ours="no; the token of the kubeconfig may do everything",
+        proofs=(
+            Proof(
+                given=POD[:1],
+                asked=post(f"{CORE}/serviceaccounts/default/token", {"spec": {"audiences": ["a"]}}),
+                part=("kind",),
+            ),
+            Proof(asked=get("/openid/v1/jwks"), part=("keys", 0, "use")),
+        ),
+    ),
+    "evictions": Difference(
+        real="ask PodDisruptionBudgets",
+        ours="do not: nothing looks after budgets",
+        proofs=(
+            Proof(
+                given=(*POD, BUDGET),
+                asked=post(f"{PODS}/differing/eviction?dryRun=All", {"metadata": {"name": "differing"}}),
+                settles=429,
+            ),
+        ),
+    ),
+    "resizing a running pod (`pods/resize`)": Difference(
+        real="yes",
+        ours="refused like any other change of a pod",
+        proofs=(
+            Proof(
+                given=POD,
+                asked=patch(
+                    f"{PODS}/differing/resize?dryRun=All",
+                    {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "2"}}}]}},
+                    STRATEGIC,
+                ),
+                part=("kind",),
+            ),
+        ),
+    ),
+    "containers: logs, commands in them, ways to them": Difference(
+        real="a node is asked",
+        ours="501: no containers run",
+        proofs=tuple(
+            Proof(given=POD, asked=get(f"{PODS}/differing/{part}"))
+            for part in ("log", "exec?command=a", "attach", "proxy", "portforward")
+        ),
+    ),
+    "component statuses, `/metrics`": Difference(
+        real="served",
+        ours="no",
+        proofs=(
+            Proof(asked=get("/api/v1/componentstatuses/etcd-0")),
+            Proof(asked=get("/metrics")),
+        ),
+    ),
+    "system objects": Difference(
+        real="RBAC roles, flow schemas, APIServices, ServiceCIDRs",
+        ours="namespaces, priority classes, the Service `kubernetes`",
+        proofs=tuple(
+            metadata_of(path)
+            for path in (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/view",
+                "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/exempt",
+                "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps",
+                "/apis/networking.k8s.io/v1/servicecidrs/kubernetes",
+            )
+        ),
+    ),
+    "flow control": Difference(
+        real="each answer names the flow schema and the priority that it fell under",
+        ours="there is none",
+        proofs=(Proof(asked=get(f"{MAPS}/nothing"), part=("x-kubernetes-pf-flowschema-uid",)),),
+    ),
+    "`/openapi/v2`": Difference(
+        real="paths, and schemas of all that is sent",
+        ours="schemas of what is kept",
+        proofs=(
+            Proof(asked=get("/openapi/v2"), part=("paths", "/version/", "get", "operationId")),
+            Proof(asked=get("/openapi/v2"), part=("definitions", "io.k8s.api.policy.v1.Eviction", "type")),
+        ),
+    ),
+    "answers in protobuf": Difference(
+        real="on demand",
+        ours="JSON and YAML; requests in protobuf are read",
+        proofs=(Proof(asked=get(f"{MAPS}/nothing", "Accept: application/vnd.kubernetes.protobuf")),),
+    ),
+    "rules in CEL": Difference(
+        real="compiled and run",
+        ours="kept, and never looked at",
+        proofs=(
+            Proof(asked=post(f"{DEFINITIONS}?dryRun=All", RULED), part=("kind",)),
+            Proof(
+                given=(OTHER_THERE, post(POLICIES, POLICY), post(POLICY_BINDINGS, BINDING)),
+                asked=NEW_MAP,
+                settles=422,
+                after=(delete(f"{POLICY_BINDINGS}/differing"), delete(f"{POLICIES}/differing")),
+            ),
+        ),
+    ),
+    "webhooks that admit": Difference(
+        real="asked",
+        ours="kept, and never asked",
+        proofs=(
+            Proof(
+                given=(
+                    OTHER_THERE,
+                    post(WEBHOOKS, {"metadata": {"name": "differing"}, "webhooks": [WEBHOOK]}),
+                ),
+                asked=NEW_MAP,
+                settles=500,
+                after=(delete(f"{WEBHOOKS}/differing"),),
+            ),
+        ),
+    ),
+    "quotas": Difference(
+        real="kept to",
+        ours="kept, and never looked at",
+        proofs=(
+            Proof(
+                given=(
+                    OTHER_THERE,
+                    post(QUOTAS, {"metadata": {"name": "none"}, "spec": {"hard": NONE}}),
+                    patch(f"{QUOTAS}/none/status", {"status": {"hard": NONE, "used": NONE}}, MERGE),
+                ),
+                asked=post(OTHER_MAPS, {"metadata": {"name": "new"}}),  # trial runs are not counted
+                settles=403,
+                after=(delete(f"{QUOTAS}/none"), delete(f"{OTHER_MAPS}/new")),
+            ),
+        ),
+    ),
+    "refusals of numbers with an exponent in integers": Difference(
+        real="show the number as it is written, and the field",
+        ours="show the number as it is read; of one that nothing can hold not the field",
+        proofs=tuple(
+            Proof(asked=send("POST", WEB.replace("/web", "?dryRun=All"), REPLICAS % number))
+            for number in ("1e2", "1e400")
+        ),
+    ),
+    "an apply or a strategic merge patch with an integer that its field cannot hold": Difference(
+        real="its lowest bits are kept, without a word",
+        ours="an apply is refused; a patch keeps the number whole",
+        proofs=(
+            Proof(
+                asked=patch(
+                    f"{WEB}?dryRun=All&fieldManager=differing&force=true",
+                    {
+                        "apiVersion": "apps/v1",
+                        "kind": "Deployment",
+                        "metadata": {"name": "web"},
+                        "spec": {"replicas": 4294967299},
+                    },
+                    APPLY,
+                ),
+                part=("spec", "replicas"),
+            ),
+            Proof(
+                asked=patch(f"{WEB}?dryRun=All", {"spec": {"replicas": 4294967299}}, STRATEGIC),
+                part=("spec", "replicas"),
+            ),
+        ),
+    ),
+}
+PROOFS = {
+    what if len(each.proofs) == 1 else f"{what} ({number})": proof
+    for what, each in DIFFERING.items()
+    for number, proof in enumerate(each.proofs, 1)
+}
+
+# -- asking -----------------------------------------------------------------------------------------------
+
+
+def shown(client: Client, proof: Proof, *, patiently: bool = False) -> Any:
+    """What a server makes of a proof; `patiently` waits until it has noticed what was given."""
+    with _given(client, proof, patiently=patiently):
+        end = monotonic() + PATIENCE
+        answer = _asked(client, proof)
+        while patiently and proof.settles not in (0, answer["code"]) and monotonic() < end:
+            answer = _asked(client, proof)
+    return _part(answer, proof)
+
+
+def _asked(client: Client, proof: Proof) -> Any:
+    [answer] = told(client, proof.asked, whole=bool(proof.part))
+    return masked(answer)
+
+
+@contextmanager
+def _given(client: Client, proof: Proof, *, patiently: bool) -> Iterator[None]:
+    for each in proof.given:
+        _done(client, each, patiently=patiently)
+    try:
+        yield
+    finally:
+        for each in proof.after:
+            _done(client, each, 404, patiently=patiently)
+
+
+def _done(client: Client, exchange: Exchange, *more: int, patiently: bool) -> None:
+    """Do what others build upon, as soon as the server has noticed what this builds upon itself."""
+    end = monotonic() + PATIENCE
+    while told(client, exchange)[0]["code"] not in (*DONE, *more) and patiently and monotonic() < end:
+        pass
+
+
+def _part(answer: Any, proof: Proof) -> Any:
+    if not proof.part:
+        return answer
+    found = answer["said"] if proof.part[0] not in answer["headers"] else answer["headers"]
+    for step in proof.part:
+        found = _step(found, step)
+    return {"code": answer["code"], "part": found}
+
+
+def _step(value: Any, step: str | int) -> Any:
+    if isinstance(value, list) and isinstance(step, int):
+        return value[step]
+    return value.get(step) if isinstance(value, dict) else None
