@@ -24,6 +24,8 @@ from tests.apiserver import differing as cluster_differing
 from tests.apiserver.wire import DIFFERING
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
+from tests.kube.differences import table as differences_table
+from tests.kube.differing import PAGES as DIFFERENCES
 from trimtab.app.running.figures import RUNNER_FIGURES
 from trimtab.app.why.causes import CAUSES
 from trimtab.engine.events import Event
@@ -192,6 +194,16 @@ def why_part() -> str:
     return "\n".join(["| cause | means |", "|---|---|", *rows])
 
 
+def merging_part() -> str:
+    """Where merging knowingly differs."""
+    return differences_table(DIFFERENCES["merging"])
+
+
+def kinds_part() -> str:
+    """Where kinds and values are knowingly judged otherwise."""
+    return differences_table(DIFFERENCES["kinds-data"])
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_part,
     "errors.md": errors_part,
@@ -201,6 +213,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "engine.md": engine_part,
     "metrics.md": metrics_part,
     "why.md": why_part,
+    "merging.md": merging_part,
+    "kinds-data.md": kinds_part,
 }
 
 

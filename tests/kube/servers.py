@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import ssl
 from typing import Any
 
 from testbed.controlplane import ControlPlane
+from testbed.embedded import Embedded
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -19,14 +21,21 @@ PLAIN = "application/json"
 class Server:
     """One connection to an API server."""
 
-    def __init__(self, port: int, ca_file: str, token: str) -> None:
-        trust = ssl.create_default_context(cafile=ca_file)
+    def __init__(self, port: int, trust: ssl.SSLContext, token: str) -> None:
         self._connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=trust)
         self._token = token
 
     @classmethod
     def of(cls, plane: ControlPlane) -> Server:
-        return cls(plane.port, str(plane.ca_file), plane.token())
+        return cls(plane.port, ssl.create_default_context(cafile=plane.ca_file), plane.token())
+
+    @classmethod
+    def of_embedded(cls, embedded: Embedded) -> Server:
+        config = json.loads(embedded.kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        port = int(cluster["server"].rpartition(":")[2])
+        return cls(port, ssl.create_default_context(cadata=authority), user["token"])
 
     def send(
         self, verb: str, path: str, body: Any = None, content_type: str = PLAIN, agent: str = "tests/1.0"

@@ -11,6 +11,7 @@ from typing import Any
 
 from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause, Refused, bad_request
+from trimtab.kube.schemas.validation.causes import INSIDE
 
 OPTIONS_GROUP = "meta.k8s.io"
 
@@ -73,6 +74,7 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refuse
     """The object, or the options of a request, are not what they must be."""
     told = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     why = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    group = INSIDE.get(group, group)
     found = details(group, kind, name)
     found["causes"] = [cause.to_json() for cause in causes]
     return Refused(

@@ -71,6 +71,7 @@ META_TYPES: dict[str, Any] = {
         labels={"type": "object", "additionalProperties": TEXT},
         annotations={"type": "object", "additionalProperties": TEXT},
         finalizers={"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"},
+        managedFields={"type": "array", "items": _record(manager=TEXT)},
     )
 }
 GADGET_SCHEMA = _record(spec=GADGET_SPEC, status=_record(phase=TEXT, seen=NUMBER))

@@ -454,6 +454,24 @@ def test_owners_in_the_configuration_are_refused(world: World) -> None:
 
 
 @pytest.mark.parametrize(
+    ("managed", "told"),
+    [
+        ("x", ".metadata.managedFields: expected list, got &{x}"),
+        (
+            [{"manager": 1}],
+            ".metadata.managedFields[0].manager: expected string, got &value.valueUnstructured",
+        ),
+    ],
+)
+def test_owners_of_wrong_types_are_refused_like_anything_of_a_wrong_type(
+    world: World, managed: Any, told: str
+) -> None:
+    refused = world.apply("A", {"metadata": {"managedFields": managed}})
+    assert refused["code"] == 500
+    assert told in refused["message"]
+
+
+@pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"kind": "Foo"}, f"invalid object type: {GROUP}/v1, Kind=Foo"),

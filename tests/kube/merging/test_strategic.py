@@ -108,6 +108,9 @@ ORDERS: list[tuple[dict[str, Any], str]] = [
     (ordered("d", gone("a"), container("d")), "bcd"),
     (ordered("dc", gone("a"), gone("b"), container("d"), container("c")), "dc"),
     (ordered("bd", gone("a"), container("d")), "bcd"),
+    (ordered("cad", {"$patch": "replace"}, gone("a"), container("c"), container("a"), container("d")), "cad"),
+    (ordered("bcd", gone("a"), {"$patch": "replace"}, container("d")), "d"),
+    (pod(**{"$setElementOrder/Containers": [{"name": "c"}, {"name": "a"}]}), "abc"),
 ]
 
 

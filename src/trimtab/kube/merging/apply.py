@@ -26,6 +26,7 @@ from trimtab.kube.merging.managers import (
     BadManagedFields,
     Entry,
     Owners,
+    are_lines,
     capped,
     is_reset,
     owners_of,
@@ -398,7 +399,7 @@ def _recorded(live: Mapping[str, Any]) -> Owners:
 
 
 def _check_config(config: Mapping[str, Any], target: Target) -> None:
-    if _metadata(config).get("managedFields") is not None:
+    if are_lines(_metadata(config).get("managedFields")):
         raise bad_request("metadata.managedFields must be nil")
     found = list(problems(config, target.shape))
     if found:

@@ -136,6 +136,25 @@ def written_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+class _Texts(Struct, frozen=True, rename=_WIRE):
+    """The texts of a line of `managedFields`."""
+
+    manager: str | None = None
+    operation: str | None = None
+    api_version: str | None = None
+    fields_type: str | None = None
+    subresource: str | None = None
+
+
+def are_lines(managed: Any) -> bool:
+    """Whether this is a `managedFields` list, as far as it can be told from the types of its texts."""
+    try:
+        msgspec.convert(managed, list[_Texts | None])
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def is_reset(managed: Any) -> bool:
     """Whether a `managedFields` list asks to forget all owners: no line at all, or one empty line."""
     return isinstance(managed, list) and managed in ([], [{}])

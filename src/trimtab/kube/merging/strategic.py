@@ -148,13 +148,21 @@ def _suffix(name: str, prefix: str, what: str) -> str:
 
 def _field(shape: Shape, name: str) -> Shape:
     """The shape of a field that both sides have."""
-    found = shape.child(name)
+    spelled = _spelled(shape, name)
+    found = shape.child(spelled)
     if found is None:
         raise _unknown_field(shape, name)
-    if name not in shape.properties:
+    if spelled not in shape.properties:
         told = "merging an object in json but data type is not struct, instead is: map"
         raise internal_error(told)
     return found
+
+
+def _spelled(shape: Shape, name: str) -> str:
+    """The name of the field that is meant: the one spelled so, else the first that is but for capitals."""
+    if name in shape.properties:
+        return name
+    return next((each for each in shape.properties if each.casefold() == name.casefold()), name)
 
 
 def _is_directive(value: Any) -> bool:
@@ -309,7 +317,7 @@ def _order_list(result: dict[str, Any], patch: dict[str, Any], directive: str, s
         raise _bad_type(LIST, order)
     name = _suffix(directive, ORDER, "setElementOrder list")
     original, items = _list_at(result, name), _list_at(patch, name)
-    inner = shape.child(name)
+    inner = shape.child(_spelled(shape, name))
     if inner is None:
         raise _unknown_field(shape, name)
     _check_order(items or [], order, inner.merge_key)

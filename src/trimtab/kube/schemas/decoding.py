@@ -183,7 +183,8 @@ def _integer(value: Any, schema: Schema, named: str, wanted: str) -> Iterator[Pr
         return
     least, most = RANGES.get(schema.format, RANGES["int64"])
     if isinstance(value, float) or not least <= value <= most:
-        yield Problem(f"json: cannot unmarshal number {value} into Go struct field {named} of type {wanted}")
+        told = f"json: cannot unmarshal number {value} into Go {_place(named)} of type {wanted}"
+        yield Problem(told)
 
 
 def _special(value: Any, schema: Schema, named: str) -> Iterator[Problem]:
@@ -238,7 +239,12 @@ def _base64_problem(text: str) -> int | None:
 
 
 def _mismatch(value: Any, named: str, wanted: str) -> Problem:
-    return Problem(f"json: cannot unmarshal {_word(value)} into Go struct field {named} of type {wanted}")
+    return Problem(f"json: cannot unmarshal {_word(value)} into Go {_place(named)} of type {wanted}")
+
+
+def _place(named: str) -> str:
+    """What was to be filled: a field, or just a value, where what is copied is no field's text."""
+    return f"struct field {named}" if named else "value"
 
 
 def _word(value: Any) -> str:

@@ -377,7 +377,7 @@ SWITCHED_OFF: Mapping[str, frozenset[str]] = {
     "io.k8s.api.coordination.v1.LeaseSpec": frozenset({"preferredHolder", "strategy"}),
     "io.k8s.api.core.v1.Lifecycle": frozenset({"stopSignal"}),
     "io.k8s.api.core.v1.PodSpec": frozenset({"schedulingGroup"}),
-    "io.k8s.api.core.v1.VolumeProjection": frozenset({"clusterTrustBundle"}),
+    "io.k8s.api.core.v1.VolumeProjection": frozenset({"clusterTrustBundle", "podCertificate"}),
 }
 
 _CORE, _APPS = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."

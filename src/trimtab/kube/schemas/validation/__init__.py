@@ -15,18 +15,26 @@ from msgspec import Struct
 from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.schemas.validation import (
     access,
+    aggregation,
     batch,
     configuration,
     definitions,
+    drivers,
+    endpoints,
+    events,
+    flows,
     networks,
+    nodes,
+    policies,
     statuses,
     storage,
+    webhooks,
     workloads,
 )
 from trimtab.kube.schemas.validation.causes import Cause, Causes, refusal
 from trimtab.kube.schemas.validation.custom import custom, custom_status, custom_update
 from trimtab.kube.schemas.validation.metadata import finalizers_are_qualified, metadata, metadata_update
-from trimtab.kube.schemas.validation.names import NameRule, dns_label, dns_subdomain, path_segment
+from trimtab.kube.schemas.validation.names import NameRule, address, dns_label, dns_subdomain, path_segment
 
 __all__ = ["Cause", "creation_causes", "refusal", "update_causes"]
 
@@ -57,21 +65,29 @@ def _cron_job_name(name: str) -> tuple[str, ...]:
 
 _CORE, _APPS, _BATCH = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1.", "io.k8s.api.batch.v1."
 _NET, _RBAC = "io.k8s.api.networking.v1.", "io.k8s.api.rbac.v1."
+_ADMISSION = "io.k8s.api.admissionregistration.v1."
+_STORAGE = "io.k8s.api.storage.v1."
 _FIXED_SELECTOR = workloads.selector_is_fixed
 _FIXED_ROLE = access.role_reference_is_fixed
 KINDS: Mapping[str, Rules] = {
     f"{_CORE}ConfigMap": Rules(
         create=configuration.config_map, update=configuration.config_map_update, rechecked=False
     ),
+    f"{_CORE}Endpoints": Rules(
+        create=endpoints.endpoints, update=endpoints.endpoints_update, rechecked=False
+    ),
+    f"{_CORE}Event": Rules(create=events.old_event),
     f"{_CORE}LimitRange": Rules(create=configuration.limit_range),
     f"{_CORE}Namespace": Rules(
         create=configuration.namespace, name=dns_label, status=configuration.namespace_status
     ),
+    f"{_CORE}Node": Rules(create=nodes.node, update=nodes.node_update),
     f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update, rechecked=False),
     f"{_CORE}PersistentVolumeClaim": Rules(
         create=storage.claim, update=storage.claim_update, rechecked=False
     ),
     f"{_CORE}Pod": Rules(create=workloads.pod, update=workloads.pod_update, rechecked=False),
+    f"{_CORE}PodTemplate": Rules(create=workloads.template),
     f"{_CORE}ReplicationController": Rules(
         create=workloads.replication_controller, status=statuses.replica_set
     ),
@@ -85,6 +101,9 @@ KINDS: Mapping[str, Rules] = {
         name=dns_label,
         rechecked=False,
         status=statuses.service,
+    ),
+    f"{_APPS}ControllerRevision": Rules(
+        create=workloads.revision, update=workloads.revision_update, rechecked=False
     ),
     f"{_APPS}DaemonSet": Rules(
         create=workloads.daemon_set, update=_FIXED_SELECTOR, status=statuses.daemon_set
@@ -104,32 +123,63 @@ KINDS: Mapping[str, Rules] = {
     ),
     f"{_BATCH}CronJob": Rules(create=batch.cron_job, name=_cron_job_name),
     f"{_BATCH}Job": Rules(create=batch.job, update=batch.job_update, rechecked=False),
+    f"{_NET}IPAddress": Rules(
+        create=endpoints.ip_address, update=endpoints.ip_address_update, name=address, rechecked=False
+    ),
     f"{_NET}Ingress": Rules(create=networks.ingress),
     f"{_NET}IngressClass": Rules(
         create=networks.ingress_class, update=networks.ingress_class_update, rechecked=False
     ),
     f"{_NET}NetworkPolicy": Rules(create=networks.network_policy),
+    f"{_NET}ServiceCIDR": Rules(
+        create=endpoints.service_range, update=endpoints.service_range_update, rechecked=False
+    ),
     f"{_RBAC}ClusterRole": Rules(create=access.cluster_role, name=path_segment),
     f"{_RBAC}ClusterRoleBinding": Rules(
         create=access.cluster_role_binding, update=_FIXED_ROLE, name=path_segment
     ),
     f"{_RBAC}Role": Rules(create=access.role, name=path_segment),
     f"{_RBAC}RoleBinding": Rules(create=access.role_binding, update=_FIXED_ROLE, name=path_segment),
+    f"{_ADMISSION}MutatingAdmissionPolicy": Rules(create=policies.mutating_policy),
+    f"{_ADMISSION}MutatingAdmissionPolicyBinding": Rules(create=policies.mutating_binding),
+    f"{_ADMISSION}MutatingWebhookConfiguration": Rules(create=webhooks.mutating),
+    f"{_ADMISSION}ValidatingAdmissionPolicy": Rules(create=policies.validating_policy),
+    f"{_ADMISSION}ValidatingAdmissionPolicyBinding": Rules(create=policies.validating_binding),
+    f"{_ADMISSION}ValidatingWebhookConfiguration": Rules(create=webhooks.validating),
     "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rules(
         create=configuration.autoscaler, status=statuses.autoscaler
     ),
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rules(
         create=configuration.autoscaler, status=statuses.autoscaler
     ),
+    "io.k8s.api.certificates.v1.CertificateSigningRequest": Rules(
+        create=aggregation.signing_request, rechecked=False
+    ),
     "io.k8s.api.coordination.v1.Lease": Rules(create=configuration.lease),
+    "io.k8s.api.discovery.v1.EndpointSlice": Rules(
+        create=endpoints.endpoint_slice, update=endpoints.endpoint_slice_update, rechecked=False
+    ),
+    "io.k8s.api.events.v1.Event": Rules(create=events.event, update=events.event_update),
+    "io.k8s.api.flowcontrol.v1.FlowSchema": Rules(create=flows.flow_schema),
+    "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration": Rules(create=flows.priority_level),
+    "io.k8s.api.node.v1.RuntimeClass": Rules(
+        create=nodes.runtime_class, update=nodes.runtime_class_update, rechecked=False
+    ),
     "io.k8s.api.policy.v1.PodDisruptionBudget": Rules(
         create=configuration.disruption_budget, status=statuses.disruption_budget
     ),
     "io.k8s.api.scheduling.v1.PriorityClass": Rules(
         create=configuration.priority_class, update=configuration.priority_class_update, rechecked=False
     ),
-    "io.k8s.api.storage.v1.StorageClass": Rules(
+    f"{_STORAGE}CSIDriver": Rules(create=drivers.driver, update=drivers.driver_update),
+    f"{_STORAGE}CSINode": Rules(create=drivers.driver_node, update=drivers.driver_node_update),
+    f"{_STORAGE}CSIStorageCapacity": Rules(create=drivers.capacity, update=drivers.capacity_update),
+    f"{_STORAGE}StorageClass": Rules(
         create=storage.storage_class, update=storage.storage_class_update, rechecked=False
+    ),
+    f"{_STORAGE}VolumeAttachment": Rules(create=drivers.attachment, update=drivers.attachment_update),
+    f"{_STORAGE}VolumeAttributesClass": Rules(
+        create=drivers.attributes_class, update=drivers.attributes_class_update
     ),
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": Rules(
         create=definitions.definition,
@@ -137,6 +187,7 @@ KINDS: Mapping[str, Rules] = {
         rechecked=False,
         status=definitions.accepted_names,
     ),
+    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": Rules(create=aggregation.api_service),
 }
 
 

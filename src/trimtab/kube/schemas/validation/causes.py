@@ -145,8 +145,13 @@ def _ordered(value: Any) -> Any:
     return value
 
 
+#: groups whose kinds are those of another group inside the server, which refusals tell
+INSIDE = {"events.k8s.io": ""}
+
+
 def refusal(kind: str, group: str, name: str, causes: Sequence[Cause]) -> str:
     """The one sentence of a refusal: `Deployment.apps "x" is invalid: spec.replicas: …`."""
+    group = INSIDE.get(group, group)
     who = f"{kind}.{group}" if group else kind
     told = list(dict.fromkeys(str(cause) for cause in causes))
     why = told[0] if len(told) == 1 else f"[{', '.join(told)}]"

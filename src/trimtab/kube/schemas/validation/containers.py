@@ -1,13 +1,15 @@
 """What is wrong with the containers of a pod: names, images, ports, environment, probes, resources.
 
-Everything is expected to be defaulted already. Rarely used corners (windows options, resize policies,
-resource claims, restart rules) are let through; `docs/kinds-data.md` lists them.
+Everything is expected to be defaulted already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trimtab.kube.schemas.validation.causes import (
     Causes,
@@ -20,6 +22,7 @@ from trimtab.kube.schemas.validation.causes import (
     not_supported,
     part,
     required,
+    too_many,
 )
 from trimtab.kube.schemas.validation.names import (
     at_least_zero,
@@ -31,6 +34,7 @@ from trimtab.kube.schemas.validation.names import (
     port_name,
     port_number,
 )
+from trimtab.kube.schemas.validation.references import container_resource, pod_field
 from trimtab.kube.schemas.validation.resources import requirements
 from trimtab.kube.schemas.validation.security import container_security
 
@@ -40,59 +44,53 @@ PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 ONLY_FOR_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-POD_FIELDS = frozenset(
-    {
-        "metadata.name",
-        "metadata.namespace",
-        "metadata.uid",
-        "spec.nodeName",
-        "spec.serviceAccountName",
-        "status.hostIP",
-        "status.hostIPs",
-        "status.podIP",
-        "status.podIPs",
-    }
-)
-KNOWN_FIELDS = POD_FIELDS | {
-    "metadata.annotations",
-    "metadata.labels",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "status.phase",
-}
 #: what a container that is added later may not have
 NOT_LATE = ("ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
-RESOURCE_FIELDS = tuple(
-    f"{side}.{name}" for side in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
+RESIZED, RESIZINGS = ("cpu", "memory"), ("NotRequired", "RestartContainer")
+RESTARTS, ACTIONS, OPERATORS = (
+    ("Always", "Never", "OnFailure"),
+    ("Restart", "RestartAllContainers"),
+    ("In", "NotIn"),
 )
+MOST_RULES, MOST_CODES = 20, 255
 
 
-def containers(given: Any, volumes: frozenset[str], path: str) -> Causes:
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What containers must know of the pod around them."""
+
+    volumes: frozenset[str] = frozenset()
+    claims: frozenset[str] = frozenset()
+    restart: str = ""
+
+
+def containers(given: Any, pod: Surroundings, path: str) -> Causes:
     """What is wrong with the main containers."""
     if not given:
         yield required(path)
     seen: set[str] = set()
     for number, container in entries(given):
         place = f"{path}[{number}]"
-        yield from _container(container, volumes, place)
+        yield from _container(container, pod, place)
         name = container.get("name", "")
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
         yield from _life(container, place)
+        yield from _restarting(container, place)
     yield from _host_ports(given, path)
 
 
-def init_containers(given: Any, main: Any, volumes: frozenset[str], path: str) -> Causes:
+def init_containers(given: Any, main: Any, pod: Surroundings, path: str) -> Causes:
     """What is wrong with the containers that run first."""
     seen = {container.get("name", "") for _, container in entries(main)}
     for number, container in entries(given):
         place, name = f"{path}[{number}]", container.get("name", "")
-        yield from _container(container, volumes, place)
+        yield from _container(container, pod, place)
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
         yield from _host_ports([container], path)
+        yield from _restarting(container, place)
         if container.get("restartPolicy") == "Always":
             yield from _life(container, place)
             continue
@@ -102,14 +100,14 @@ def init_containers(given: Any, main: Any, volumes: frozenset[str], path: str) -
                 yield forbidden(f"{place}.{field}", told)
 
 
-def ephemeral_containers(given: Any, others: Any, volumes: frozenset[str], path: str) -> Causes:
+def ephemeral_containers(given: Any, others: Any, pod: Surroundings, path: str) -> Causes:
     """What is wrong with containers that are added to a running pod; `others` are all its other ones."""
     names = [container.get("name", "") for _, container in entries(others)]
     seen = set(names)
     for number, container in entries(given):
         place, name = f"{path}[{number}]", container.get("name", "")
         told_twice = "ports", "resources"
-        yield from _container({n: v for n, v in container.items() if n not in told_twice}, volumes, place)
+        yield from _container({n: v for n, v in container.items() if n not in told_twice}, pod, place)
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
@@ -121,7 +119,7 @@ def ephemeral_containers(given: Any, others: Any, volumes: frozenset[str], path:
                 yield forbidden(f"{place}.{field}", "cannot be set for an Ephemeral Container")
 
 
-def _container(container: Json, volumes: frozenset[str], path: str) -> Causes:
+def _container(container: Json, pod: Surroundings, path: str) -> Causes:
     name = container.get("name", "")
     yield from (
         each_invalid(f"{path}.name", name, dns_label(name)) if name else iter([required(f"{path}.name")])
@@ -135,11 +133,81 @@ def _container(container: Json, volumes: frozenset[str], path: str) -> Causes:
     for number, variable in entries(container.get("env")):
         yield from _variable(variable, f"{path}.env[{number}]")
     yield from _variables_from(container.get("envFrom"), f"{path}.envFrom")
-    yield from _mounts(container.get("volumeMounts"), volumes, f"{path}.volumeMounts")
+    yield from _mounts(container.get("volumeMounts"), pod.volumes, f"{path}.volumeMounts")
     if container.get("imagePullPolicy") not in PULL_POLICIES:
         yield not_supported(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), PULL_POLICIES)
     yield from requirements(part(container, "resources"), f"{path}.resources")
+    yield from _claims(part(container, "resources").get("claims"), pod.claims, f"{path}.resources.claims")
+    yield from _resizing(container.get("resizePolicy"), pod.restart, f"{path}.resizePolicy")
     yield from container_security(part(container, "securityContext"), f"{path}.securityContext")
+
+
+def _claims(given: Any, claims: frozenset[str], path: str) -> Causes:
+    """Claims of devices: each one of the pod's, and each once."""
+    seen: set[str] = set()
+    for number, claim in entries(given):
+        place, name, request = f"{path}[{number}]", claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield required(place)
+            continue
+        if name in seen:
+            yield duplicate(place, name)
+        else:
+            yield from each_invalid(f"{place}.request", request, dns_label(request)) if request else ()
+            key = f"{name}/{request}" if request else name
+            if key in seen:
+                yield duplicate(place, key)
+            elif not request:
+                yield from (duplicate(place, name) for each in seen if each.startswith(f"{name}/"))
+            seen.add(key)
+        if name not in claims:
+            known = f": {', '.join(sorted(claims))}" if claims else " which is empty"
+            missing = not_found(place, name)
+            told = f"{missing.message}: must be one of the names in pod.spec.resourceClaims{known}"
+            yield replace(missing, message=told)
+
+
+def _resizing(policies: Any, restart: str, path: str) -> Causes:
+    """What happens to a container whose resources change."""
+    seen: set[str] = set()
+    for number, policy in entries(policies):
+        name, how = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if name in seen:
+            yield duplicate(f"{path}[{number}]", name)
+        seen.add(name)
+        for value, allowed in ((name, RESIZED), (how, RESIZINGS)):
+            if not value:
+                yield required(path)
+            elif value not in allowed:
+                yield not_supported(path, value, allowed)
+        if restart == "Never" and how != "NotRequired":
+            yield invalid(path, how, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+
+
+def _restarting(container: Json, path: str) -> Causes:
+    """A container's own rules of being started again."""
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
+    if policy is None and rules:
+        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    elif policy is not None and policy not in RESTARTS:
+        yield not_supported(f"{path}.restartPolicy", policy, RESTARTS)
+    if len(rules) > MOST_RULES:
+        yield too_many(f"{path}.restartPolicyRules", len(rules), MOST_RULES)
+    for number, rule in entries(rules):
+        yield from _rule(rule, f"{path}.restartPolicyRules[{number}]")
+
+
+def _rule(rule: Json, path: str) -> Causes:
+    action, codes = rule.get("action", ""), rule.get("exitCodes")
+    if action not in ACTIONS:
+        yield not_supported(f"{path}.action", action, ACTIONS)
+    if codes is None:
+        yield required(f"{path}.exitCodes", "must be specified")
+        return
+    if codes.get("operator", "") not in OPERATORS:
+        yield not_supported(f"{path}.exitCodes.operator", codes.get("operator", ""), OPERATORS)
+    if len(codes.get("values") or ()) > MOST_CODES:
+        yield too_many(f"{path}.exitCodes.values", len(codes["values"]), MOST_CODES)
 
 
 # -- ports -----------------------------------------------------------------------------------------------
@@ -208,26 +276,6 @@ def _variable(variable: Json, path: str) -> Causes:
         yield invalid(f"{path}.valueFrom", "", f"must specify one of: {', '.join(names)} or {last}")
 
 
-def _field_reference(reference: Json, path: str) -> Causes:
-    field = reference.get("fieldPath", "")
-    subscripted = field.startswith(("metadata.labels['", "metadata.annotations['"))
-    if not field:
-        yield required(f"{path}.fieldPath")
-    elif not subscripted and field not in KNOWN_FIELDS:
-        told = f"error converting fieldPath: field label not supported: {field}"
-        yield invalid(f"{path}.fieldPath", field, told)
-    elif not subscripted and field not in POD_FIELDS:
-        yield not_supported(f"{path}.fieldPath", field, sorted(POD_FIELDS))
-
-
-def _resource_reference(reference: Json, path: str) -> Causes:
-    name = reference.get("resource", "")
-    if not name:
-        yield required(f"{path}.resource")
-    elif name not in RESOURCE_FIELDS and not name.startswith(("limits.hugepages-", "requests.hugepages-")):
-        yield not_supported(f"{path}.resource", name, RESOURCE_FIELDS)
-
-
 def _key_reference(reference: Json, path: str) -> Causes:
     if not reference.get("name"):
         yield required(f"{path}.name")
@@ -243,8 +291,8 @@ def _anything(_reference: Json, _path: str) -> Causes:
 
 
 _SOURCES = {
-    "fieldRef": _field_reference,
-    "resourceFieldRef": _resource_reference,
+    "fieldRef": pod_field,
+    "resourceFieldRef": container_resource,
     "configMapKeyRef": _key_reference,
     "secretKeyRef": _key_reference,
     "fileKeyRef": _anything,

@@ -25,17 +25,16 @@ from trimtab.kube.schemas.validation.causes import (
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import dns_1035_label, dns_subdomain
 from trimtab.kube.schemas.validation.openapi import schema_causes, shown_schema
+from trimtab.kube.schemas.validation.webhooks import client_config, review_versions
 
 Json = Mapping[str, Any]
 SCOPES = ("Cluster", "Namespaced")
 STRATEGIES = ("None", "Webhook")
-REVIEW_VERSIONS = ("v1", "v1beta1")
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 SELECTABLE = ("boolean", "integer", "string")
 MOST_SELECTABLE = 8
 LONGEST_WARNING = 256
-LARGEST_PORT = 65535
 APPROVAL = "api-approved.kubernetes.io"
 PROTECTED = ("k8s.io", "kubernetes.io")
 WHY_APPROVED = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -348,7 +347,8 @@ def _conversion(conversion: Any) -> Causes:
     yield from _one_of(f"{path}.strategy", strategy, STRATEGIES)
     if strategy == "Webhook":
         yield from _client(client, f"{path}.webhookClientConfig")
-        yield from _review_versions(versions, f"{path}.conversionReviewVersions")
+        place = f"{path}.conversionReviewVersions"
+        yield from review_versions(versions, place) if versions else iter([required(place)])
         return
     told = "should not be set when strategy is not set to Webhook"
     if client is not None:
@@ -361,52 +361,11 @@ def _client(client: Any, path: str) -> Causes:
     if not isinstance(client, dict):
         yield required(path, "required when strategy is set to Webhook")
         return
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        yield required(path, "exactly one of url or service is required")
-    elif url is not None:
-        yield from _address(url, f"{path}.url")
-    else:
-        yield from _service(part(client, "service"), f"{path}.service")
-
-
-def _service(service: Json, path: str) -> Causes:
-    for said, meant in (("name", "namespace"), ("namespace", "name")):  # the server mixes them up
-        if not service.get(meant):
-            yield required(f"{path}.{said}")
-    if not 1 <= service.get("port", 443) <= LARGEST_PORT:
-        told = f"port is not valid: must be between 1 and {LARGEST_PORT}, inclusive"
-        yield invalid(f"{path}.port", service["port"], told)
-
-
-def _address(url: str, path: str) -> Causes:
-    form = "; desired format: https://host[/path]"
-    parts = urlsplit(url)
-    if parts.scheme != "https":
-        yield invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{form}")
-    if not parts.netloc:
-        yield invalid(path, "", f"host must be specified{form}")
-    if "@" in parts.netloc:
-        told = "user information is not permitted in the URL"
-        yield invalid(path, parts.netloc.rpartition("@")[0], told)
-    if parts.fragment:
-        yield invalid(path, parts.fragment, "fragments are not permitted in the URL")
-    if parts.query:
-        yield invalid(path, parts.query, "query parameters are not permitted in the URL")
-
-
-def _review_versions(versions: list[str], path: str) -> Causes:
-    if not versions:
-        yield required(path)
-        return
-    for number, version in enumerate(versions):
-        if version in versions[:number]:
-            yield invalid(f"{path}[{number}]", version, "duplicate version")
-            continue
-        for wrong in dns_1035_label(version):
-            yield invalid(f"{path}[{number}]", version, wrong)
-    if not set(versions) & set(REVIEW_VERSIONS):
-        yield invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}")
+    service = client.get("service")
+    if service is not None:  # the server mixes up what is missing
+        mixed = {"name": service.get("namespace"), "namespace": service.get("name")}
+        client = {**client, "service": {**service, **mixed}}
+    yield from client_config(client, path)
 
 
 def _status(manifest: Json) -> Causes:

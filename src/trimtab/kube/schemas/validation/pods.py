@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     duplicate,
@@ -15,13 +16,12 @@ from trimtab.kube.schemas.validation.causes import (
     not_supported,
     part,
     required,
+    too_long,
 )
-from trimtab.kube.schemas.validation.containers import containers, init_containers
+from trimtab.kube.schemas.validation.containers import Surroundings, containers, init_containers
 from trimtab.kube.schemas.validation.names import (
     address,
     annotation_causes,
-    config_key,
-    descending_path,
     dns_label,
     dns_subdomain,
     in_range,
@@ -29,6 +29,7 @@ from trimtab.kube.schemas.validation.names import (
     label_value,
     qualified_name,
 )
+from trimtab.kube.schemas.validation.resources import requirements
 from trimtab.kube.schemas.validation.scheduling import affinity, spread_constraints
 from trimtab.kube.schemas.validation.security import (
     app_armor_annotations,
@@ -36,24 +37,22 @@ from trimtab.kube.schemas.validation.security import (
     pod_security,
     unmasked,
 )
+from trimtab.kube.schemas.validation.sources import source_causes
+from trimtab.kube.schemas.validation.windows import host_processes, operating_system
 
 Json = Mapping[str, Any]
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-HOST_PATH_TYPES = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
 LARGEST_INT32 = 2**31 - 1
 MOST_SERVERS = 3
+LONGEST_NAME = 64
+CLAIMED_BY = ("resourceClaimName", "resourceClaimTemplateName")
+#: a claim as the server holds it: the names of its fields there and here
+CLAIM = {"Name": "name", "ResourceClaimName": CLAIMED_BY[0], "ResourceClaimTemplateName": CLAIMED_BY[1]}
+ONE_CLAIM = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+NO_CLAIM = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
 
 
 def pod_template(template: Json, path: str) -> Causes:
@@ -73,29 +72,42 @@ def pod_template(template: Json, path: str) -> Causes:
 
 def pod_spec(spec: Json, path: str, *, in_pod: bool = False) -> Causes:
     """What is wrong with the spec of a pod."""
-    wrong = list(_volumes(spec.get("volumes"), f"{path}.volumes"))
+    wrong = list(_volumes(spec.get("volumes"), f"{path}.volumes", in_pod=in_pod))
     yield from wrong
     names = frozenset(
         volume.get("name", "")
         for number, volume in entries(spec.get("volumes"))
         if not any(cause.field.startswith(f"{path}.volumes[{number}].") for cause in wrong)
     )
-    main = spec.get("containers")
-    yield from containers(main, names, f"{path}.containers")
-    yield from init_containers(spec.get("initContainers"), main, names, f"{path}.initContainers")
+    yield from _claims(spec.get("resourceClaims"), f"{path}.resourceClaims")
+    main, around = spec.get("containers"), surroundings(spec, names)
+    yield from containers(main, around, f"{path}.containers")
+    yield from init_containers(spec.get("initContainers"), main, around, f"{path}.initContainers")
     yield from unmasked(spec, path)
     yield from _host_network(spec, path, in_pod=in_pod)
     yield from _choices(spec, path)
     yield from label_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    yield from pod_security(part(spec, "securityContext"), f"{path}.securityContext")
+    yield from pod_security(spec, f"{path}.securityContext")
     yield from affinity(part(spec, "affinity"), f"{path}.affinity")
     yield from _dns(spec.get("dnsConfig"), spec.get("dnsPolicy", ""), f"{path}.dnsConfig")
+    yield from _gates(spec, path)
     yield from spread_constraints(spec.get("topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
+    yield from host_processes(spec, path)
+    yield from _own_users(spec, path)
+    yield from _own_name(spec, path)
     yield from _names(spec, path)
-    for number, toleration in entries(spec.get("tolerations")):
-        yield from _toleration(toleration, f"{path}.tolerations[{number}]")
+    for number, each in entries(spec.get("tolerations")):
+        yield from toleration(each, f"{path}.tolerations[{number}]")
     yield from _aliases(spec.get("hostAliases"), f"{path}.hostAliases")
     yield from _late(spec, path)
+    yield from requirements({"limits": spec.get("overhead")}, f"{path}.overhead")
+    yield from operating_system(spec, path)
+
+
+def surroundings(spec: Json, volumes: frozenset[str]) -> Surroundings:
+    """What the containers of a pod must know of it."""
+    claims = frozenset(claim["name"] for _, claim in entries(spec.get("resourceClaims")) if claim.get("name"))
+    return Surroundings(volumes=volumes, claims=claims, restart=spec.get("restartPolicy", ""))
 
 
 def whole_pod(manifest: Json) -> Causes:
@@ -103,13 +115,76 @@ def whole_pod(manifest: Json) -> Causes:
     annotations, spec = part(manifest, "metadata").get("annotations"), part(manifest, "spec")
     yield from app_armor_annotations(annotations, spec, "metadata.annotations")
     yield from pod_spec(spec, "spec", in_pod=True)
+    yield from _tokens_of_nobody(spec)
     yield from app_armor_mismatches(annotations, spec, "spec")
+
+
+def _tokens_of_nobody(spec: Json) -> Causes:
+    """Tokens that are asked for while nobody is named whose they are."""
+    for number, volume in entries(None if spec.get("serviceAccountName") else spec.get("volumes")):
+        for place, source in entries(part(volume, "projected").get("sources")):
+            if source.get("serviceAccountToken") is not None:
+                where = f"spec.volumes[{number}].projected.sources[{place}].serviceAccountToken"
+                yield forbidden(where, "must not be specified when serviceAccountName is not set")
 
 
 def _choices(spec: Json, path: str) -> Causes:
     for name, allowed in (("restartPolicy", RESTART_POLICIES), ("dnsPolicy", DNS_POLICIES)):
         if spec.get(name) not in allowed:
             yield not_supported(f"{path}.{name}", spec.get(name, ""), allowed)
+
+
+def _claims(claims: Any, path: str) -> Causes:
+    """Claims of devices, each by its own name or by that of a template."""
+    seen: set[str] = set()
+    for number, claim in entries(claims):
+        place, name = f"{path}[{number}]", claim.get("name", "")
+        if not name:
+            yield required(f"{place}.name")
+        elif name in seen:
+            yield duplicate(f"{place}.name", name)
+        else:
+            yield from each_invalid(f"{place}.name", name, dns_label(name))
+        seen.add(name)
+        given = [field for field in CLAIMED_BY if claim.get(field) is not None]
+        if len(given) != 1:
+            told = ONE_CLAIM if given else NO_CLAIM
+            yield invalid(place, Shown((above, claim.get(here)) for above, here in CLAIM.items()), told)
+        for field in given:
+            yield from each_invalid(f"{place}.{field}", claim[field], dns_subdomain(claim[field]))
+
+
+def _gates(spec: Json, path: str) -> Causes:
+    for number, gate in entries(spec.get("readinessGates")):
+        kind = gate.get("conditionType", "")
+        yield from each_invalid(f"{path}.readinessGates[{number}].conditionType", kind, qualified_name(kind))
+    seen: set[str] = set()
+    for number, gate in entries(spec.get("schedulingGates")):
+        place, name = f"{path}.schedulingGates[{number}]", gate.get("name", "")
+        yield from each_invalid(place, name, qualified_name(name))
+        if name in seen:
+            yield duplicate(place, name)
+        seen.add(name)
+
+
+def _own_users(spec: Json, path: str) -> Causes:
+    """A pod with users of its own shares less with the node."""
+    for field, name in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+        if spec.get("hostUsers") is False and spec.get(field):
+            yield forbidden(f"{path}.{name}", "when `hostUsers` is false")
+
+
+def _own_name(spec: Json, path: str) -> Causes:
+    """A pod whose host's name is given as it is."""
+    place, name = f"{path}.hostnameOverride", spec.get("hostnameOverride")
+    if name is None:
+        return
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            yield forbidden(place, f"may not be specified when {field} is true")
+    if len(name) > LONGEST_NAME:
+        yield too_long(place, LONGEST_NAME)
+    yield from each_invalid(place, name, dns_subdomain(name))
 
 
 def _names(spec: Json, path: str) -> Causes:
@@ -145,15 +220,16 @@ def _host_network(spec: Json, path: str, *, in_pod: bool) -> Causes:
                 yield invalid(f"{path}.containers[{number}].ports[{place}].hostPort", own, told)
 
 
-def _toleration(toleration: Json, path: str) -> Causes:
-    key, operator, value = (toleration.get(name, "") for name in ("key", "operator", "value"))
-    effect = toleration.get("effect", "")
+def toleration(given: Json, path: str) -> Causes:
+    """What is wrong with a toleration."""
+    key, operator, value = (given.get(name, "") for name in ("key", "operator", "value"))
+    effect = given.get("effect", "")
     if key:
         yield from each_invalid(f"{path}.key", key, qualified_name(key))
     elif operator != "Exists":
         told = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, told)
-    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+    if given.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("", "Equal"):
         wrong = label_value(value)
@@ -195,45 +271,12 @@ def _aliases(aliases: Any, path: str) -> Causes:
 
 # -- volumes ---------------------------------------------------------------------------------------------
 
-# The sources in the order in which the server looks at them.
-SOURCES = (
-    "emptyDir",
-    "hostPath",
-    "gitRepo",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "secret",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "flocker",
-    "persistentVolumeClaim",
-    "rbd",
-    "cinder",
-    "cephfs",
-    "quobyte",
-    "downwardAPI",
-    "fc",
-    "flexVolume",
-    "configMap",
-    "azureFile",
-    "vsphereVolume",
-    "azureDisk",
-    "storageos",
-    "portworxVolume",
-    "scaleIO",
-    "projected",
-    "csi",
-    "ephemeral",
-    "image",
-)
 
-
-def _volumes(volumes: Any, path: str) -> Causes:
+def _volumes(volumes: Any, path: str, *, in_pod: bool) -> Causes:
     seen: set[str] = set()
     for number, volume in entries(volumes):
         place, name = f"{path}[{number}]", volume.get("name", "")
-        yield from _source(volume, place)
+        yield from source_causes(volume, place, in_pod=in_pod)
         if not name:
             yield required(f"{place}.name")
         else:
@@ -241,75 +284,3 @@ def _volumes(volumes: Any, path: str) -> Causes:
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
-
-
-def _source(volume: Json, path: str) -> Causes:
-    given = [name for name in SOURCES if volume.get(name) is not None]
-    for name in given[:1]:
-        check = _SOURCE_RULES.get(name)
-        if check is not None:
-            yield from check(volume[name], f"{path}.{name}")
-    for name in given[1:]:
-        yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
-
-
-def _empty_dir(source: Json, path: str) -> Causes:
-    if str(source.get("sizeLimit", "")).startswith("-"):
-        yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
-
-
-def host_path(source: Json, path: str) -> Causes:
-    """A path of the node."""
-    where = source.get("path", "")
-    if not where:
-        yield required(f"{path}.path")
-        return
-    if ".." in where.split("/"):
-        yield invalid(f"{path}.path", where, "must not contain '..'")
-    if source.get("type", "") not in HOST_PATH_TYPES:
-        yield not_supported(f"{path}.type", source["type"], HOST_PATH_TYPES)
-
-
-def _secret(source: Json, path: str) -> Causes:
-    if not source.get("secretName"):
-        yield required(f"{path}.secretName")
-    yield from _files(source, path)
-
-
-def _config_map(source: Json, path: str) -> Causes:
-    if not source.get("name"):
-        yield required(f"{path}.name")
-    yield from _files(source, path)
-
-
-def _files(source: Json, path: str) -> Causes:
-    yield from _mode(source.get("defaultMode"), f"{path}.defaultMode")
-    for number, item in entries(source.get("items")):
-        place = f"{path}.items[{number}]"
-        if not item.get("key"):
-            yield required(f"{place}.key")
-        else:
-            yield from each_invalid(f"{place}.key", item["key"], config_key(item["key"]))
-        if not item.get("path"):
-            yield required(f"{place}.path")
-        yield from descending_path(item.get("path", ""), f"{place}.path")
-        yield from _mode(item.get("mode"), f"{place}.mode")
-
-
-def _mode(mode: int | None, path: str) -> Causes:
-    if mode is not None and not 0 <= mode <= 0o777:
-        yield invalid(path, mode, "must be a number between 0 and 0777 (octal), both inclusive")
-
-
-def _claim(source: Json, path: str) -> Causes:
-    if not source.get("claimName"):
-        yield required(f"{path}.claimName")
-
-
-_SOURCE_RULES = {
-    "emptyDir": _empty_dir,
-    "hostPath": host_path,
-    "secret": _secret,
-    "configMap": _config_map,
-    "persistentVolumeClaim": _claim,
-}

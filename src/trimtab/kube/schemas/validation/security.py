@@ -22,6 +22,7 @@ from trimtab.kube.schemas.validation.causes import (
     too_long,
 )
 from trimtab.kube.schemas.validation.names import descending_path, in_range
+from trimtab.kube.schemas.validation.windows import windows_options
 
 Json = Mapping[str, Any]
 LARGEST_ID = 2**31 - 1
@@ -30,6 +31,11 @@ PROC_MOUNTS = ("Default", "Unmasked")
 GROUPS = ("containers", "initContainers", "ephemeralContainers")
 LONGEST_SETTING = 253
 SETTING = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+#: settings that belong to the node, where a pod shares this with it
+HOST_SETTINGS = {
+    "hostNetwork": r"net\..*",
+    "hostIPC": r"kernel\.(sem|shm(all|max|mni|_rmid_forced)?|msg(max|mnb|mni)?)|fs\.mqueue\..*",
+}
 #: choices of a whole pod that are judged before its profiles, and those that are judged after
 EARLY = {"fsGroupChangePolicy": ("Always", "OnRootMismatch")}
 LATE = {"supplementalGroupsPolicy": ("Merge", "Strict"), "seLinuxChangePolicy": ("Recursive",)}
@@ -70,6 +76,7 @@ def container_security(context: Json, path: str) -> Causes:
     if mount is not None and mount not in PROC_MOUNTS:
         yield not_supported(f"{path}.procMount", mount, PROC_MOUNTS)
     yield from _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    yield from windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             told = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
@@ -80,15 +87,20 @@ def container_security(context: Json, path: str) -> Causes:
     yield from _app_armor(own_profile(context), f"{path}.appArmorProfile")
 
 
-def pod_security(context: Json, path: str) -> Causes:
+def pod_security(spec: Json, path: str) -> Causes:
     """What is wrong with the security context of a whole pod."""
+    context = part(spec, "securityContext")
     yield from _identities(context, ("fsGroup", "runAsUser", "runAsGroup"), path)
     for number, group in entries(context.get("supplementalGroups")):
         place = f"{path}.supplementalGroups[{number}]"
         yield from each_invalid(place, group, in_range(group, 0, LARGEST_ID))
-    yield from _settings(context.get("sysctls"), f"{path}.sysctls")
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        told = "ShareProcessNamespace and HostPID cannot both be enabled"
+        yield invalid(f"{path}.shareProcessNamespace", True, told)
+    yield from _settings(context.get("sysctls"), spec, f"{path}.sysctls")
     yield from _choices(context, EARLY, path)
     yield from _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    yield from windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     yield from _app_armor(own_profile(context), f"{path}.appArmorProfile")
     yield from _choices(context, LATE, path)
 
@@ -105,7 +117,7 @@ def _choices(context: Json, choices: Mapping[str, tuple[str, ...]], path: str) -
             yield not_supported(f"{path}.{name}", context[name], allowed)
 
 
-def _settings(settings: Any, path: str) -> Causes:
+def _settings(settings: Any, spec: Json, path: str) -> Causes:
     """Settings of the node's kernel."""
     seen: set[str] = set()
     for number, setting in entries(settings):
@@ -117,6 +129,9 @@ def _settings(settings: Any, path: str) -> Causes:
             yield invalid(place, name, told)
         elif name in seen:
             yield duplicate(place, name)
+        for shared, belonging in HOST_SETTINGS.items():
+            if spec.get(shared) and re.fullmatch(belonging, name.replace("/", ".")):
+                yield invalid(place, name, f"may not be specified when '{shared}' is true")
         seen.add(name)
 
 

@@ -16,15 +16,12 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
+from trimtab.kube.schemas.validation.claims import POSITIVE, VOLUME_MODES, access_modes, claim_spec
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
-from trimtab.kube.schemas.validation.pods import host_path
-from trimtab.kube.schemas.validation.selectors import label_selector
+from trimtab.kube.schemas.validation.sources import host_path
 
 Json = Mapping[str, Any]
-ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-VOLUME_MODES = ("Block", "Filesystem")
-POSITIVE = "must be greater than zero"
 # Those fields of a PersistentVolume's spec that are no source of a volume.
 NO_SOURCE = frozenset(
     {
@@ -44,36 +41,6 @@ NO_SOURCE = frozenset(
 def claim(manifest: Json) -> Causes:
     """What is wrong with a PersistentVolumeClaim."""
     yield from claim_spec(part(manifest, "spec"), "spec")
-
-
-def claim_spec(spec: Json, path: str) -> Causes:
-    """What is wrong with the spec of a claim, or of a claim's template."""
-    if not spec.get("accessModes"):
-        yield required(f"{path}.accessModes", "at least 1 access mode is required")
-    yield from label_selector(spec.get("selector"), f"{path}.selector")
-    modes = spec.get("accessModes") or []
-    yield from _access_modes(modes, path)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
-    requests = part(spec, "resources").get("requests") or {}
-    if "storage" not in requests:
-        yield required(f"{path}.resources[storage]")
-    else:
-        amount = parse_quantity(requests["storage"])
-        if amount.nanos <= 0:
-            yield invalid(f"{path}.resources[storage]", str(amount), POSITIVE)
-    name = spec.get("storageClassName")
-    if name:
-        yield from each_invalid(f"{path}.storageClassName", name, dns_subdomain(name))
-    mode = spec.get("volumeMode")
-    if mode is not None and mode not in VOLUME_MODES:
-        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
-
-
-def _access_modes(modes: list[str], path: str) -> Causes:
-    for mode in modes:
-        if mode not in ACCESS_MODES:
-            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
 
 
 CLAIM_CHANGES = (
@@ -133,7 +100,7 @@ def volume(manifest: Json) -> Causes:
     modes, capacity = spec.get("accessModes") or [], spec.get("capacity")
     if not modes:
         yield required("spec.accessModes")
-    yield from _access_modes(modes, "spec")
+    yield from access_modes(modes, "spec")
     if not capacity:
         yield required("spec.capacity")
     if set(capacity or {}) != {"storage"}:

@@ -17,12 +17,12 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
+from trimtab.kube.schemas.validation.claims import claim_spec
 from trimtab.kube.schemas.validation.containers import ephemeral_containers
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, in_range, percent
-from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, whole_pod
+from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, surroundings, whole_pod
 from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
-from trimtab.kube.schemas.validation.storage import claim_spec
 
 Json = Mapping[str, Any]
 MISMATCH = "`selector` does not match template `labels`"
@@ -76,7 +76,7 @@ def pod_ephemeral_update(new: Json, old: Json) -> Causes:
     added = spec.get("ephemeralContainers") or []
     others = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     volumes = frozenset(each.get("name", "") for _, each in entries(spec.get("volumes")))
-    yield from ephemeral_containers(added, others, volumes, path)
+    yield from ephemeral_containers(added, others, surroundings(spec, volumes), path)
     by_name = {each.get("name", ""): each for each in added}
     for before in part(old, "spec").get("ephemeralContainers") or ():
         named = quoted(before["name"])
@@ -372,3 +372,25 @@ def stateful_set_update(new: Json, old: Json) -> Causes:
         *names, last = (f"'{name}'" for name in STATEFUL_SET_CHANGES)
         told = f"{', '.join(names)} and {last}"
         yield forbidden("spec", f"updates to statefulset spec for fields other than {told} are forbidden")
+
+
+def template(manifest: Json) -> Causes:
+    """What is wrong with a PodTemplate."""
+    yield from pod_template(part(manifest, "template"), "template")
+
+
+def revision(manifest: Json) -> Causes:
+    """What is wrong with a ControllerRevision."""
+    yield from at_least_zero(manifest.get("revision"), "revision")
+    state = manifest.get("data")
+    if state is None:
+        yield required("data", "data is mandatory")
+    elif not isinstance(state, dict):
+        yield required("data", "data must be a valid JSON object")
+
+
+def revision_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a ControllerRevision."""
+    yield from at_least_zero(new.get("revision"), "revision")
+    if new.get("data") != old.get("data"):
+        yield invalid("data", new.get("data"), IMMUTABLE)

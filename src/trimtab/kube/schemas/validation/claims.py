@@ -1,0 +1,55 @@
+"""What is wrong with the spec of a claim of storage, wherever it stands: in a claim, a template, a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.kube.quantity import parse_quantity
+from trimtab.kube.schemas.validation.causes import (
+    Causes,
+    each_invalid,
+    forbidden,
+    invalid,
+    not_supported,
+    part,
+    required,
+)
+from trimtab.kube.schemas.validation.names import dns_subdomain
+from trimtab.kube.schemas.validation.selectors import label_selector
+
+Json = Mapping[str, Any]
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES = ("Block", "Filesystem")
+POSITIVE = "must be greater than zero"
+
+
+def claim_spec(spec: Json, path: str) -> Causes:
+    """What is wrong with the spec of a claim, or of a claim's template."""
+    if not spec.get("accessModes"):
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    yield from label_selector(spec.get("selector"), f"{path}.selector")
+    modes = spec.get("accessModes") or []
+    yield from access_modes(modes, path)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+    requests = part(spec, "resources").get("requests") or {}
+    if "storage" not in requests:
+        yield required(f"{path}.resources[storage]")
+    else:
+        amount = parse_quantity(requests["storage"])
+        if amount.nanos <= 0:
+            yield invalid(f"{path}.resources[storage]", str(amount), POSITIVE)
+    name = spec.get("storageClassName")
+    if name:
+        yield from each_invalid(f"{path}.storageClassName", name, dns_subdomain(name))
+    mode = spec.get("volumeMode")
+    if mode is not None and mode not in VOLUME_MODES:
+        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+
+
+def access_modes(modes: list[str], path: str) -> Causes:
+    """What is wrong with the ways in which a volume may be used."""
+    for mode in modes:
+        if mode not in ACCESS_MODES:
+            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
