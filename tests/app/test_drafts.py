@@ -73,6 +73,38 @@ async def test_publishing_keeps_what_others_recorded_since_the_draft_was_made() 
     assert (published.status.revision, published.status.history) == ("newer", (deployed,))
 
 
+class Counting(MemoryStore):
+    """A store that counts what is asked of it."""
+
+    asked = 0
+
+    async def update(self, unit: SyncUnit) -> SyncUnit:
+        self.asked += 1
+        return await super().update(unit)
+
+    async def set_status(self, unit_id: str, status: UnitStatus) -> SyncUnit:
+        self.asked += 1
+        return await super().set_status(unit_id, status)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "asked"),
+    [
+        (SHOP, UnitStatus(), 0),
+        (SHOP, UnitStatus(revision="newer"), 1),
+        (replace(SHOP, source={"folder": "/elsewhere"}), UnitStatus(revision="newer"), 2),
+    ],
+)
+async def test_publishing_asks_for_what_changes_and_for_nothing_else(
+    wanted: SyncUnit, status: UnitStatus, asked: int
+) -> None:
+    draft, store = DraftStore(wanted), Counting([SHOP])
+    await draft.set_status("shop", status)
+    published = await draft.publish(store)
+    assert (published, store.asked) == (replace(wanted, status=status), asked)
+    assert await store.get("shop") == await draft.get("shop") == published
+
+
 async def test_after_finishing_what_somebody_began_the_wish_of_now_is_a_draft_again() -> None:
     store = MemoryStore([replace(SHOP, operation=Operation())])
     wish = replace(SHOP, source={"folder": "/elsewhere"})

@@ -113,12 +113,14 @@ class Shelf:
         self.clock = clock
         self.lease: KubeObject | None = None
         self.versions = 0
+        self.looks = 0
         self.down = False
         self.refused = False
         self.vanishes = False
         self.delays: dict[str, float] = {}
 
     async def get(self, resource: Resource, name: str, *, namespace: str) -> KubeObject:
+        self.looks += 1
         await self._answer("before get")
         if self.lease is None:
             raise NotFound(name, "not there", status=Status(code=404))
@@ -174,8 +176,8 @@ class Candidate:
     def works(self) -> bool:
         return self._working
 
-    async def run(self) -> None:
-        await self.lease.hold(self._work)
+    async def run(self, *, seen_free: bool = False) -> None:
+        await self.lease.hold(self._work, seen_free=seen_free)
 
     async def _work(self) -> None:
         self._working = True
@@ -257,6 +259,35 @@ async def test_work_that_ends_while_the_lease_is_being_renewed_leaves_it_free(sh
         await shelf.clock.advance(2)
         candidate.end.set()
     assert shelf.holder == ""
+
+
+@pytest.mark.parametrize("before", ["", "them"])
+async def test_a_lease_that_was_just_seen_free_is_taken_and_given_back_without_another_look(
+    shelf: Shelf, before: str
+) -> None:
+    if before:
+        shelf.put(lease_manifest("shop", "lock", Holding(holder=before), "", TERMS, shelf.clock.now()))
+    candidate = Candidate(shelf, "me", TERMS)
+    assert await candidate.lease.holder() == ""
+    async with asyncio.TaskGroup() as room:
+        room.create_task(candidate.run(seen_free=True))
+        await shelf.clock.advance(1)
+        assert (candidate.works(), shelf.holder) == (True, "me")
+        candidate.end.set()
+    assert (shelf.holder, shelf.looks) == ("", 1)
+
+
+async def test_whoever_was_faster_keeps_a_lease_that_was_just_seen_free(shelf: Shelf) -> None:
+    candidate = Candidate(shelf, "me", TERMS)
+    shelf.put(lease_manifest("shop", "lock", None, "", TERMS, shelf.clock.now()))
+    assert await candidate.lease.holder() == ""
+    theirs = lease_manifest("shop", "lock", None, "them", TERMS, shelf.clock.now())
+    shelf.put(theirs)
+    async with asyncio.TaskGroup() as room:
+        task = room.create_task(candidate.run(seen_free=True))
+        await shelf.clock.advance(10)
+        assert (candidate.works(), shelf.holder) == (False, "them")
+        task.cancel()
 
 
 @pytest.mark.parametrize("terms", [TERMS, LAZY])

@@ -200,7 +200,7 @@ class Apps:
         lease = self.lease_of(name)
         if holder := await lease.holder():
             held(holder)
-        return await lease.hold(work)
+        return await lease.hold(work, seen_free=not holder)
 
     async def drop_lease(self, name: str) -> None:
         """Have the lease of an app that is no more go, too, unless somebody has taken it since."""

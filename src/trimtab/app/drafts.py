@@ -39,29 +39,34 @@ class DraftStore:
 
     async def publish(self, store: SyncUnitStore) -> SyncUnit:
         """Record the unit in the store, and everything that follows."""
-        status = self._unit.status
         try:
             stored = await store.get(self._unit.id)
         except UnitMissing:
-            await store.create(self._unit)
+            recorded = await store.create(self._unit)
         else:
-            if stored.hold and stored.hold != self._unit.hold:
-                raise held(stored)
-            if stored.operation is not None:
-                reason = "somebody began a sync of it meanwhile, and did not see it through"
-                raise Conflict(
-                    f"app {stored.id}", reason, "Run the command again: that one is finished first"
-                )
-            await store.update(self._unit)
-            known = stored.status
-            status = replace(
-                status,
-                history=known.history,
-                attempted=known.attempted,
-                operation_state=known.operation_state,
-            )
+            recorded = await self._recorded_over(stored, store)
         self._keep_in(store)
-        return self._heard(await store.set_status(self._unit.id, status))
+        return self._heard(recorded)
+
+    async def _recorded_over(self, stored: SyncUnit, store: SyncUnitStore) -> SyncUnit:
+        """Record the unit in the place of what was just read of it; what is as it was is not written."""
+        if stored.hold and stored.hold != self._unit.hold:
+            raise held(stored)
+        if stored.operation is not None:
+            reason = "somebody began a sync of it meanwhile, and did not see it through"
+            raise Conflict(f"app {stored.id}", reason, "Run the command again: that one is finished first")
+        known, recorded = stored.status, stored
+        status = replace(
+            self._unit.status,
+            history=known.history,
+            attempted=known.attempted,
+            operation_state=known.operation_state,
+        )
+        if declared_anew(recorded, self._unit) != recorded:
+            recorded = await store.update(self._unit)
+        if with_status(recorded, status) != recorded:
+            recorded = await store.set_status(self._unit.id, status)
+        return recorded
 
     async def resume(self, store: SyncUnitStore) -> SyncUnit:
         """Go on with the unit as it is recorded, with the operation that nobody finished."""

@@ -165,16 +165,19 @@ class Lease:
             return None
         return holding_in(found)
 
-    async def hold(self, work: Callable[[], Awaitable[T]], *, waits: bool = True) -> T:
+    async def hold(
+        self, work: Callable[[], Awaitable[T]], *, waits: bool = True, seen_free: bool = False
+    ) -> T:
         """Wait for the lease, do the work while holding it, release it; losing it stops the work.
 
-        Unless `waits`, a lease that somebody else holds is a `LeaseTaken`.
+        Unless `waits`, a lease that somebody else holds is a `LeaseTaken`. What was just `seen_free` is taken
+        as it was seen: whoever was faster made another version of it.
 
         When the lease cannot be kept the work is cancelled and `LeaseLost` raised; `me` must be the name of
         this one candidate alone. Work that does not let itself be cancelled in the time between giving up and
         the end of the lease may overlap with its successor's.
         """
-        taken = await self._acquire(waits=waits)
+        taken = await self._acquire(waits=waits, seen_free=seen_free)
         try:
             async with plain_group() as group:
                 keeping = group.create_task(self._keep(taken))
@@ -185,7 +188,7 @@ class Lease:
             await self._release()
         return done
 
-    async def _acquire(self, *, waits: bool) -> float:
+    async def _acquire(self, *, waits: bool, seen_free: bool) -> float:
         """Try at the terms' rhythm until it is ours; the answer is when the try began that made it so.
 
         A try that takes longer than a holder may go without renewing does not count: others may have seen it
@@ -193,11 +196,12 @@ class Lease:
         """
         while True:
             started = self._clock.monotonic()
-            if await self._attempt_within(self._terms.give_up_after) == self._me:
+            if await self._attempt_within(self._terms.give_up_after, looks=not seen_free) == self._me:
                 self._ours_until = started + self._terms.give_up_after.total_seconds()
                 return started
             if not waits:
                 raise LeaseTaken(self._subject, "it is not to be had now", "Try again later")
+            seen_free = False
             await self._clock.sleep(self._terms.rhythm.total_seconds())
 
     async def _keep(self, renewed: float) -> None:
@@ -218,11 +222,11 @@ class Lease:
                 self._ours_until = -math.inf
                 raise LeaseLost(self._subject, f"{holder} took it over", _AGAIN)
 
-    async def _attempt_within(self, limit: timedelta) -> str:
+    async def _attempt_within(self, limit: timedelta, *, looks: bool = True) -> str:
         """Who holds the lease after an attempt; empty when that is not known yet."""
         try:
             async with time_limit(limit, clock=self._clock, subject=self._subject):
-                return await self._attempt()
+                return await (self._attempt() if looks else self._taken())
         except Unavailable:
             return ""  # whoever wants a lease has nothing better to do than to ask again
 
@@ -237,20 +241,30 @@ class Lease:
             case Wait(holder):
                 return holder
             case Take() | Renew():
-                return await self._write(self._sighting.holding, holder=self._me)
+                return await self._taken()
             case _:
                 assert_never(decision)
+
+    async def _taken(self) -> str:
+        """Take or renew it as it was last seen; the answer is who holds it now, empty if not known."""
+        seen = self._sighting.holding if self._sighting is not None else None
+        return self._me if await self._write(seen, holder=self._me) else ""
 
     async def _release(self) -> None:
         """Let the next one take it at once; if that cannot be said, it runs out by itself."""
         with suppress(TrimtabError):
             async with time_limit(self._terms.give_up_after, clock=self._clock, subject=self._subject):
-                held = await self.holding()
-                if held is not None and held.holder == self._me:
-                    await self._write(held, holder="")
+                last = self._sighting.holding if self._sighting is not None else None
+                if not await self._give_back(last):  # a renewal may have come through unheard
+                    await self._give_back(await self.holding())
 
-    async def _write(self, before: Holding | None, *, holder: str) -> str:
-        """Write the lease if nobody was faster; the answer is its holder then, else empty."""
+    async def _give_back(self, held: Holding | None) -> bool:
+        """Whether it could be given back as it was seen."""
+        is_ours = held is not None and held.holder == self._me
+        return is_ours and await self._write(held, holder="")
+
+    async def _write(self, before: Holding | None, *, holder: str) -> bool:
+        """Write the lease if nobody was faster, and say whether that is so."""
         body = lease_manifest(self._namespace, self._name, before, holder, self._terms, self._clock.now())
         try:
             if before is None:
@@ -258,13 +272,13 @@ class Lease:
             else:
                 written = await self._cluster.update(LEASES, self._name, body, namespace=self._namespace)
         except (AlreadyExists, ChangedMeanwhile):
-            return ""
+            return False
         except NotFound:
             if before is None:
                 raise  # the namespace itself is missing
-            return ""
+            return False
         self._sighting = Sighting(holding=holding_in(written.object), at=self._clock.monotonic())
-        return holder
+        return True
 
     @property
     def _subject(self) -> str:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 
-import aiohttp
 from msgspec import Struct
 from yarl import URL
 
@@ -31,6 +32,7 @@ from trimtab.kube.failures import (
     unreachable,
     without_secrets,
 )
+from trimtab.kube.library import aiohttp
 from trimtab.tasks.backoff import Backoff, asked_pause, pause
 from trimtab.tasks.chance import draw
 
@@ -46,6 +48,7 @@ _UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
 _LARGEST_PIECE = 1 << 20
+_MOST_TURNS = 32
 _T = TypeVar("_T")
 
 
@@ -79,19 +82,19 @@ async def connections(
     """Keep connections to one API server open for the length of the block; `told` hears of each request."""
     async with (
         _session(settings) as requests,
-        _session(settings) as watches,
+        _session(settings, silence=settings.watch_silence.total_seconds()) as watches,
     ):
         yield Transport(access, settings, clock, requests=requests, watches=watches, told=told)
 
 
-def _session(settings: ClusterSettings) -> aiohttp.ClientSession:
+def _session(settings: ClusterSettings, *, silence: float | None = None) -> aiohttp.ClientSession:
     # How many connections there are follows from the turns. A connector with a limit of its own gives a free
     # one to whoever comes by before those who wait for it: a lease would never be renewed beside many writes.
     connector = aiohttp.TCPConnector(limit=0, socket_factory=_watched_socket)
     return aiohttp.ClientSession(
         connector=connector,
         timeout=aiohttp.ClientTimeout(
-            total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=None
+            total=None, sock_connect=settings.connect_timeout.total_seconds(), sock_read=silence
         ),
         headers={"User-Agent": AGENT},
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -154,8 +157,9 @@ class Transport:
         self._clock = clock
         self._requests = requests
         self._watches = watches
-        self._turns = asyncio.Semaphore(settings.concurrency)
-        wanted = not is_near(access.server) if settings.compression is None else settings.compression
+        near = is_near(access.server)
+        self._turns = asyncio.Semaphore(settings.concurrency or usual_turns(os.cpu_count() or 1, near=near))
+        wanted = not near if settings.compression is None else settings.compression
         self._is_compressed = wanted and access.compression
 
     @property
@@ -215,38 +219,29 @@ class Transport:
     @asynccontextmanager
     async def stream(self, request: Call) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and hand out its bytes as they come; silence for too long counts as a cut."""
-        silence = self._settings.watch_silence.total_seconds()
-        async with await self._in_time(
-            request, lambda: self._opened(self._watches, request, silence=silence)
-        ) as response:
+        async with await self._in_time(request, lambda: self._opened(self._watches, request)) as response:
             try:
                 yield self._chunks(request, response)
             finally:
                 _abandon(response)
 
-    async def _opened(
-        self, session: aiohttp.ClientSession, request: Call, *, silence: float | None = None
-    ) -> aiohttp.ClientResponse:
+    async def _opened(self, session: aiohttp.ClientSession, request: Call) -> aiohttp.ClientResponse:
         """The response to the request, if it is a success; refused credentials are renewed once."""
         headers = await self._headers(request)
         try:
-            return await self._admitted(session, request, headers, silence)
+            return await self._admitted(session, request, headers)
         except Unauthenticated:
             if not await self._access.rejected(headers):
                 raise
-        return await self._admitted(session, request, await self._headers(request), silence)
+        return await self._admitted(session, request, await self._headers(request))
 
     async def _admitted(
-        self,
-        session: aiohttp.ClientSession,
-        request: Call,
-        headers: CIMultiDict[str],
-        silence: float | None,
+        self, session: aiohttp.ClientSession, request: Call, headers: CIMultiDict[str]
     ) -> aiohttp.ClientResponse:
         """The response to the request with these headers, if it is a success."""
         started, code = self._clock.monotonic(), "error"
         try:
-            response = await self._sent(session, request, headers, silence)
+            response = await self._sent(session, request, headers)
             code = str(response.status)
         finally:
             if self._told is not None:
@@ -258,27 +253,19 @@ class Transport:
             raise await self._refusal(request, response)
 
     async def _sent(
-        self,
-        session: aiohttp.ClientSession,
-        request: Call,
-        headers: CIMultiDict[str],
-        silence: float | None,
+        self, session: aiohttp.ClientSession, request: Call, headers: CIMultiDict[str]
     ) -> aiohttp.ClientResponse:
         tls = await self._access.tls()
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=self._settings.connect_timeout.total_seconds(), sock_read=silence
-        )
         failed: Exception
         try:
             return await session.request(
                 request.method,
-                URL(self.server + request.path, encoded=True).update_query(dict(request.query)),
+                URL(self.server + request.path + _query(tuple(request.query.items())), encoded=True),
                 data=_payload(request.body),
                 headers=headers,
                 ssl=tls or True,
                 server_hostname=self._access.tls_server_name,
                 proxy=self._access.proxy,
-                timeout=timeout,
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, OSError) as error:
@@ -305,7 +292,7 @@ class Transport:
     async def _whole(self, request: Call, response: aiohttp.ClientResponse, limit: int) -> bytes:
         """The whole body, refused once it grows past the limit."""
         chunks, size = [], 0
-        async for chunk in self._chunks(request, response):
+        while chunk := await self._chunk(request, response):
             size += len(chunk)
             if size > limit:
                 reason = f"answered with more than {limit >> 20} MiB"
@@ -314,10 +301,14 @@ class Transport:
         return b"".join(chunks)
 
     async def _chunks(self, request: Call, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The body as it comes; a cut is told in our words."""
+        """The body as it comes."""
+        while chunk := await self._chunk(request, response):
+            yield chunk
+
+    async def _chunk(self, request: Call, response: aiohttp.ClientResponse) -> bytes:
+        """What has come of the body since, nothing at its end; a cut is told in our words."""
         try:
-            async for chunk in response.content.iter_any():
-                yield chunk
+            return await response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(request.subject, self.server, _what_happened(error)) from error
 
@@ -327,6 +318,12 @@ def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
     return io.BytesIO(body) if body and len(body) > _LARGEST_PIECE else body
 
 
+@lru_cache
+def _query(query: tuple[tuple[str, str], ...]) -> str:
+    """The end of an address that asks this; a sync asks the same of each of its objects."""
+    return str(URL.build(query=query))
+
+
 def is_near(server: str) -> bool:
     """Whether an address is one of this machine's own: what is carried there costs next to nothing."""
     host = URL(server).host or ""
@@ -334,6 +331,15 @@ def is_near(server: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def usual_turns(processors: int, *, near: bool) -> int:
+    """How many requests are under way at once unless somebody says how many.
+
+    A server far away is worth asking as much as it bears. One on this machine shares its processors with us:
+    more at once only wait there, and each has cost a connection.
+    """
+    return min(_MOST_TURNS, 4 * processors) if near else _MOST_TURNS
 
 
 def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli import settle_in
 from trimtab.interfaces.cli.output import encoded, facts, output_option, paper_at
 from trimtab.interfaces.cli.verbs import Invocation, Suggesting
 
@@ -77,6 +78,7 @@ def up(
     if ready is None:
         click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
     serving = background.run(folder, config.absolute(), port=port, ready=ready, leash=leash, brisk=brisk)
+    settle_in()
     run_main(serving)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli import settle_in
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -81,6 +82,7 @@ def run(
         tell=log.tell,
         figures=figures,
     )
+    settle_in()
     run_main(keep_running(process))
 
 
