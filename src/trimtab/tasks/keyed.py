@@ -12,18 +12,20 @@ import enum
 import itertools
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from trimtab.tasks.chance import Chance, draw
 from trimtab.tasks.clock import Clock
-from trimtab.tasks.outcomes import WorkPolicy, outcome_of
+from trimtab.tasks.outcomes import Outcome, Settled, WorkPolicy, outcome_of
 from trimtab.tasks.schedule import Row, Schedule, WorkState
 from trimtab.tasks.together import GroupEnding, plain_group
 
 K = TypeVar("K", bound=Hashable)
 
+#: how nearly every run ends; only a failure draws a chance, which asks the kernel
+_WELL: Final = Settled()
 #: things moved between two looks at the rest of the event loop
 _AT_ONCE = 256
 #: nobody means to wait longer; a bigger number is a mistake of the caller
@@ -203,14 +205,19 @@ class KeyedWorkers(Generic[K]):
 
     def _finish(self, tenant: str, key: K, error: Exception | None) -> None:
         self._runs.remove((tenant, key))
+        now = self._clock.monotonic()
         if self._on_run is not None:
-            self._on_run(*self._schedule.times(tenant, key, self._clock.monotonic()))
-        failures = self._schedule.failures(tenant, key)
-        outcome = outcome_of(error, failures=failures, policy=self._policy, chance=self._chance())
-        self._schedule.finish(tenant, key, outcome, now=self._clock.monotonic())
+            self._on_run(*self._schedule.times(tenant, key, now))
+        self._schedule.finish(tenant, key, self._outcome(tenant, key, error), now=now)
         self._changed.set()
         if error is not None:
             self._on_failure(tenant, key, error)
+
+    def _outcome(self, tenant: str, key: K, error: Exception | None) -> Outcome:
+        if error is None:
+            return _WELL
+        failures = self._schedule.failures(tenant, key)
+        return outcome_of(error, failures=failures, policy=self._policy, chance=self._chance())
 
 
 def _was_cancelled_from_outside() -> bool:

@@ -277,6 +277,8 @@ class Comparer:
 
     async def _look_at(self, cases: list[_Case], rules: Rules) -> None:
         """Judge what is new: one after the other, and beside each other what needs the server."""
+        if not cases:
+            return
         async with asyncio.TaskGroup() as group:
             for count, case in enumerate(cases, 1):
                 case.pair = self._as_of_now(case.pair)

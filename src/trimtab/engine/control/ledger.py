@@ -29,6 +29,8 @@ class _Page:
     @property
     def is_dirty(self) -> bool:
         status = self.unit.status
+        if status is self.saved:
+            return False
         return replace(self.saved, reconciled_at=status.reconciled_at) != status
 
 
@@ -60,7 +62,8 @@ class Ledger:
             self._pages[stored.id] = _Page(stored)
             return None
         before = page.unit
-        page.unit = _heard(before, stored, is_dirty=page.is_dirty)
+        is_ours = stored.status is before.status  # what we have just written comes back as it is
+        page.unit = stored if is_ours else _heard(before, stored, is_dirty=page.is_dirty)
         page.saved = stored.status
         return before
 
@@ -131,7 +134,10 @@ class Ledger:
 def _heard(known: SyncUnit, stored: SyncUnit, *, is_dirty: bool) -> SyncUnit:
     """What is wanted and asked as it is stored; how it stands as it is known here, if that is newer."""
     if not is_dirty:
-        return replace(stored, status=replace(stored.status, reconciled_at=known.status.reconciled_at))
+        looked_at = known.status.reconciled_at
+        if stored.status.reconciled_at == looked_at:
+            return stored
+        return replace(stored, status=replace(stored.status, reconciled_at=looked_at))
     is_new = stored.operation is not None and known.operation is None
     status = replace(known.status, operation_state=None) if is_new else known.status
     return replace(stored, status=status)

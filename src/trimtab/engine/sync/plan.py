@@ -141,11 +141,14 @@ class _Planner:
         hooks = list(self._hook_steps({step.key for step in applies}))
         prunes = yield from self._prunes({step.key for step in hooks})
         steps = self._in_order([*applies, *prunes, *hooks, *self.declined])
-        yield
+        is_long = len(self.rows) >= STRETCH
+        if is_long:
+            yield
         steps = (*self._namespace_steps(steps), *steps)
         request, refused = self.request, tuple(self.refused)
         render = render_digest(request.rows, request.hooks, request.stand_ins)
-        yield
+        if is_long:
+            yield
         return SyncPlan(
             unit=request.unit,
             revision=request.revision,

@@ -88,6 +88,9 @@ class _Turn:
         self.fresh: list[StepResult] = []
         main = [step for step in plan.steps if step.phase is not SyncPhase.SYNC_FAIL]
         self.groups = [list(group) for _, group in groupby(main, key=_group_of)]
+        #: the hooks of all phases but the one for failure
+        self.hooks = [step for step in main if isinstance(step, RunHook)]
+        self.defining = [step for step in main if isinstance(step, Apply) and step.defines]
         self.on_failure = [step for step in plan.steps if step.phase is SyncPhase.SYNC_FAIL]
         #: everything of the unit goes, so nothing of its hooks stays either
         self.deletes = state.operation.delete
@@ -140,17 +143,13 @@ class _Turn:
 
     def _judge(self) -> None:
         """Look at everything that still runs and is waited for."""
-        main = self.groups if len(self.groups) > 1 or self._hooks() else ()
+        main = self.groups if len(self.groups) > 1 or self.hooks else ()
         for step in (*(step for group in main for step in group), *self.on_failure):
             result = self._result(step)
             if result is not None and not result.phase.final:
                 now = judged(step, result, self.facts)
                 if now is not result:
                     self._learn(now)
-
-    def _hooks(self) -> list[RunHook]:
-        """The hooks of all phases but the one for failure."""
-        return [step for group in self.groups for step in group if isinstance(step, RunHook)]
 
     def _learn(self, result: StepResult) -> None:
         self.results[(result.key, result.sync_phase)] = result
@@ -212,7 +211,7 @@ class _Turn:
         held = self._pending(self.plan.held)
         if held and not self._is_approved():
             return self._wait_for_consent(held)
-        for step in self._pending(self._hooks()):
+        for step in self._pending(self.hooks):
             if step.ran:
                 self.runs[(step.key, step.phase)] = HookRun(key=step.key, sync_phase=step.phase)
                 done = result_of(
@@ -233,8 +232,7 @@ class _Turn:
     def _advance(self, group: list[Step], *, last: bool) -> Move | None:
         """What the first wave that is not over needs; None if this one is over, or has failed."""
         pending = self._pending(group)
-        failed_prune = any(isinstance(step, Prune) and self._bad((step,)) for step in group)
-        if pending and not failed_prune:
+        if pending and not self._bad(step for step in group if isinstance(step, Prune)):
             move = self._begin_or_go_on(pending, last=last)
             if move is not None:
                 return move
@@ -244,7 +242,7 @@ class _Turn:
         held = [step for step in pending if isinstance(step, Prune) and step.hold and not step.skip]
         if held and not self._is_approved():
             return self._wait_for_consent(held)
-        move = self._look_for(pending, again=False)
+        move = self._look_for(pending, again=False) if self.hooks else None
         if move is not None:
             return move
         wave = Wave(phase=pending[0].phase, wave=pending[0].wave, final=last)
@@ -364,6 +362,10 @@ class _Turn:
         if isinstance(step, Refuse):
             self._learn_refusal(step)
             return True
+        # What this very operation has begun to write before a restart may well be changed: by itself.
+        exact = self.plan.exact and step.key not in self.state.begun
+        if isinstance(step, Apply) and not exact:
+            return False  # applying is as right for whatever is there now
         found = standing(step.key, self.facts)
         if isinstance(step, Prune):
             if step.skip:
@@ -375,8 +377,6 @@ class _Turn:
         elif isinstance(step, RunHook):
             return self._is_own_hook(step, found)
         digest = self.facts.content(found) if found else ""
-        # What this very operation has begun to write before a restart may well be changed: by itself.
-        exact = self.plan.exact and step.key not in self.state.begun
         why = moved(step, found, exact=exact, digest=digest)
         if why:
             self._learn(result_of(step, status=StepStatus.SYNC_FAILED, phase=StepPhase.FAILED, message=why))
@@ -435,12 +435,11 @@ class _Turn:
 
     def _wait_for_kinds(self, batch: list[Step]) -> Move | None:
         """Wait until the definitions that this batch needs are established."""
+        if not self.defining:
+            return None
         needed = {(step.key.group, step.key.kind) for step in batch}
         unready = [
-            step
-            for group in self.groups
-            for step in group
-            if isinstance(step, Apply) and step.defines in needed and not self._is_established(step)
+            step for step in self.defining if step.defines in needed and not self._is_established(step)
         ]
         if not unready:
             return None
@@ -482,7 +481,7 @@ class _Turn:
     # -- hooks that have ended ---------------------------------------------------------------------------
 
     def _release_ended(self) -> Next | None:
-        acts = self._tidying(self._hooks(), policy=None)
+        acts = self._tidying(self.hooks, policy=None) if self.hooks else ()
         return Next(acts=acts) if acts else None
 
     def _tidying(self, hooks: Iterable[Step], policy: DeletePolicy | None) -> tuple[Act, ...]:
@@ -505,7 +504,7 @@ class _Turn:
         return policy in step.policies or (is_done and not step.stays)
 
     def _succeed(self) -> Move:
-        acts = self._tidying(self._hooks(), DeletePolicy.HOOK_SUCCEEDED)
+        acts = self._tidying(self.hooks, DeletePolicy.HOOK_SUCCEEDED)
         if acts:
             return Next(acts=acts)
         problem = self._hook_problems()
@@ -513,7 +512,7 @@ class _Turn:
             return Failed(message=problem, phase=OperationPhase.ERROR)
         if not self.deletes:
             return Done(message=f"synced to {self.plan.revision or 'what was asked for'}")
-        going = [step for step in self._hooks() if self._is_standing(step)]
+        going = [step for step in self.hooks if self._is_standing(step)]
         if going:
             return self._look_for(going, again=True) or self._waiting(going, Awaited.DELETION)
         return Done(message="deleted")
@@ -534,10 +533,10 @@ class _Turn:
 
     def _fail(self) -> Move:
         """Let running hooks end, tidy up, run the hooks for failure, and say why."""
-        hooks = self._running(self._hooks())
+        hooks = self._running(self.hooks)
         if hooks:
             return self._watch(hooks, Awaited.HOOKS)
-        acts = self._tidying(self._hooks(), DeletePolicy.HOOK_FAILED)
+        acts = self._tidying(self.hooks, DeletePolicy.HOOK_FAILED)
         if acts:
             return Next(acts=acts)
         return self._run_on_failure() or self._failed()
@@ -570,7 +569,7 @@ class _Turn:
 
     def _end(self) -> Move:
         """End the hooks that run and let go of the others."""
-        hooks = [*self._hooks(), *(step for step in self.on_failure if isinstance(step, RunHook))]
+        hooks = [*self.hooks, *(step for step in self.on_failure if isinstance(step, RunHook))]
         acts = tuple(act for step in hooks if (act := self._ending_act(step)) is not None)
         if acts:
             return Next(acts=acts)
