@@ -610,16 +610,17 @@ class Engine:
 
     async def _start(self, unit: SyncUnit, operation: Operation, reason: str) -> None:
         await self._ledger.ask(unit.id, taken_up(operation, unit.status.operation_state))
-        self._publish(
-            OperationStarted(
-                at=self._clock.now(),
-                unit=unit.id,
-                revision=operation.revision,
-                automated=operation.automated,
-                dry_run=operation.dry_run,
-                reason=reason,
+        if self.events:
+            self._publish(
+                OperationStarted(
+                    at=self._clock.now(),
+                    unit=unit.id,
+                    revision=operation.revision,
+                    automated=operation.automated,
+                    dry_run=operation.dry_run,
+                    reason=reason,
+                )
             )
-        )
         self._operate_later(unit.id, 0)
 
     def _end(self, unit_id: str) -> None:

@@ -40,7 +40,7 @@ from trimtab.engine.sync.apply import Performer, WriteSettings
 from trimtab.engine.sync.judging import matters
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.plan import is_multi_step
-from trimtab.engine.sync.progress import progress
+from trimtab.engine.sync.progress import Course
 from trimtab.engine.sync.results import closed, crucial, folded, next_attempt
 from trimtab.engine.sync.steps import Apply, CreateNamespace, RunHook, SyncPlan
 from trimtab.engine.sync.sums import content_name
@@ -228,7 +228,7 @@ class _Run:
         """Carry the plan out once."""
         self.planned = frozenset(step.key for step in plan.steps)
         self.sightings.clear()
-        means = self.means
+        means, course = self.means, Course(plan)
         kinds = Kinds(means.cluster, self.clock, means.discovery, plan.steps)
         performer = means.performer(plan, kinds)
         while True:
@@ -240,7 +240,7 @@ class _Run:
                 content=means.content,
                 knows=lambda key: means.live.knows(key.group, key.kind, key.namespace),
             )
-            decided = progress(plan, state, facts, self.clock.now())
+            decided = course.progress(state, facts, self.clock.now())
             state = decided.state
             if len(plan.steps) >= _LARGE:
                 await asyncio.sleep(0)  # that took a while
