@@ -22,12 +22,12 @@ PROGRAM = "trimtab"
 COMPLETION = "_TRIMTAB_COMPLETE"
 BROKEN_PIPE = 141
 #: after so many new values unreachable ones are looked for: most commands make many and let none go
-_VALUES_PER_SEARCH = 20_000
+VALUES_PER_SEARCH = 20_000
 
 
 def run_process() -> int:
     """Run with the arguments and the environment of this process."""
-    gc.set_threshold(_VALUES_PER_SEARCH)
+    gc.set_threshold(VALUES_PER_SEARCH)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What the other side cannot show is escaped: a letter is no reason to fail.
