@@ -238,6 +238,8 @@ class Written(MemoryStore):
 async def test_a_sync_is_stored_when_it_is_asked_for_before_its_first_write_and_at_its_end() -> None:
     store = Written()
     stage = Stage(MemoryCluster(), "default", store=store)
+    # A look in between, at what it has written so far, would be stored as well.
+    stage.engine = stage.new_engine(replace(QUICK, settle_while_syncing=timedelta(minutes=1)))
     await stage.add("web", config_map("a"), config_map("b"))
     async with running(stage.engine) as engine:
         await engine.refresh("web")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -45,6 +45,7 @@ class Runs:
         self.gates: dict[str, asyncio.Event] = {}
         self.errors: dict[str, list[BaseException]] = {}
         self.failures: list[tuple[str, Exception]] = []
+        self.on_begin: Callable[[], object] = lambda: None
 
     def hold(self, *names: str) -> None:
         self.gates.update({name: asyncio.Event() for name in names})
@@ -61,6 +62,7 @@ class Runs:
     async def __call__(self, tenant: str, key: str) -> None:
         name = f"{tenant}/{key}"
         self.begun.append(name)
+        self.on_begin()
         try:
             if name in self.gates:
                 await self.gates[name].wait()
@@ -343,6 +345,28 @@ async def test_an_error_of_the_failure_hook_ends_the_workers_and_loses_nothing()
     assert workers.snapshot().in_state(WorkState.RUNNING) == ()
 
 
+async def test_a_place_that_is_free_again_needs_no_new_task() -> None:
+    stage, tasks = Stage(ONE_AT_A_TIME), list[object]()
+    stage.runs.on_begin = lambda: tasks.append(asyncio.current_task())
+    stage.offer("a/1", "b/1", "a/2")
+    async with stage.at_work():
+        pass
+    assert stage.runs.ended == ["a/1", "b/1", "a/2"]
+    assert len(tasks) == 3
+    assert len(set(tasks)) == 1
+
+
+async def test_runs_that_wait_for_nothing_leave_a_turn_to_others_between_two_of_them() -> None:
+    stage, seen = Stage(ONE_AT_A_TIME), list[int]()
+    stage.runs.on_begin = lambda: asyncio.get_running_loop().call_soon(
+        lambda: seen.append(len(stage.runs.begun))
+    )
+    stage.offer("a/1", "a/2", "a/3")
+    async with stage.at_work():
+        pass
+    assert seen == [1, 2, 3]
+
+
 async def test_the_same_workers_cannot_be_at_work_twice() -> None:
     stage = Stage()
     async with stage.at_work():
@@ -362,9 +386,9 @@ async def test_idle_tenants_and_keys_leave_nothing_behind() -> None:
     stage = Stage(WorkPolicy(concurrency=16, rate=Rate(per_second=10, burst=5)))
     async with stage.at_work():
         stage.offer(*(f"t{number % 50}/{number}" for number in range(500)))
-        await stage.clock.advance(1)
+        await stage.clock.advance(0.9)  # after ten runs a bucket is full again at 1
         assert stage.workers.remembered()[0] == 50
-        await stage.clock.advance(1)
+        await stage.clock.advance(1.1)
         assert len(stage.runs.ended) == 500
         assert stage.workers.remembered() == (0, 0)
         assert stage.clock.sleepers() == 0

@@ -518,7 +518,8 @@ class Engine:
 
     def _hear_unit(self, stored: SyncUnit) -> None:
         before = self._ledger.hear(stored)
-        self._by_mark[self._mark(stored.id)] = stored.id
+        if before is None:
+            self._by_mark[self._mark(stored.id)] = stored.id
         self._counting.publish(stored)
         working: asyncio.Task[None] | None = None
         if before is not None and before.destination.cluster != stored.destination.cluster:
@@ -535,12 +536,15 @@ class Engine:
         elif stored.operation is not None and stored.operation.ended_by:
             self._end(stored.id)
         if before is not None and _is_agreed(before.operation, stored.operation):
-            control = self._operator.control(stored.id)
-            if control is not None:
-                # By our own clock: it was heard now, whatever the clock of whoever agreed says.
-                control.approve_deletions(self._clock.now())
+            self._hear_consent(stored.id)
         if before is None or _wanted(before) != _wanted(stored):
             self.request_refresh(stored.id)
+
+    def _hear_consent(self, unit_id: str) -> None:
+        control = self._operator.control(unit_id)
+        if control is not None:
+            # By our own clock: it was heard now, whatever the clock of whoever agreed says.
+            control.approve_deletions(self._clock.now())
 
     def _forget(self, unit_id: str) -> None:
         unit = self._ledger.forget(unit_id)
@@ -606,16 +610,17 @@ class Engine:
 
     async def _start(self, unit: SyncUnit, operation: Operation, reason: str) -> None:
         await self._ledger.ask(unit.id, taken_up(operation, unit.status.operation_state))
-        self._publish(
-            OperationStarted(
-                at=self._clock.now(),
-                unit=unit.id,
-                revision=operation.revision,
-                automated=operation.automated,
-                dry_run=operation.dry_run,
-                reason=reason,
+        if self.events:
+            self._publish(
+                OperationStarted(
+                    at=self._clock.now(),
+                    unit=unit.id,
+                    revision=operation.revision,
+                    automated=operation.automated,
+                    dry_run=operation.dry_run,
+                    reason=reason,
+                )
             )
-        )
         self._operate_later(unit.id, 0)
 
     def _end(self, unit_id: str) -> None:

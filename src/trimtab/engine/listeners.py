@@ -40,7 +40,7 @@ class Listeners(Subscribers[Callable[_Told, None]], Generic[_Told]):
 
     def publish(self, *what: _Told.args, **named: _Told.kwargs) -> None:
         """Tell everybody; nobody is awaited."""
-        for told in self:
+        for told in self if self._all else ():
             try:
                 told(*what, **named)
             except Exception:  # noqa: BLE001 - what listeners do is theirs

@@ -28,10 +28,7 @@ class OperationPhase(enum.Enum):
     @property
     def final(self) -> bool:
         """Whether nothing more will happen."""
-        return self in _FINAL
-
-
-_FINAL = frozenset({OperationPhase.SUCCEEDED, OperationPhase.FAILED, OperationPhase.ERROR})
+        return self is not OperationPhase.RUNNING and self is not OperationPhase.TERMINATING
 
 
 class SyncPhase(enum.Enum):
@@ -100,10 +97,7 @@ class StepPhase(enum.Enum):
     @property
     def bad(self) -> bool:
         """Whether it ended badly."""
-        return self in _BAD
-
-
-_BAD = frozenset({StepPhase.FAILED, StepPhase.ERROR})
+        return self is StepPhase.FAILED or self is StepPhase.ERROR
 
 
 class Selected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -263,6 +257,8 @@ class OperationState(Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 def is_same_request(one: Operation, other: Operation) -> bool:
     """Whether two operations are one request, whatever was said about it since."""
+    if one is other:
+        return True
     first, second = (
         replace(each, timeout=None, deletions_approved_at=None, ended_by="", ran=()) for each in (one, other)
     )

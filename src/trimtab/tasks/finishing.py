@@ -32,8 +32,9 @@ async def see_through(
             await _wait(task, within, clock)
         raise
     finally:
-        task.cancel()
-        await asyncio.wait({task})
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
         if not task.cancelled():
             task.exception()  # looked at once: nobody else does after a cancellation
 

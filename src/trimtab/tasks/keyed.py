@@ -12,18 +12,20 @@ import enum
 import itertools
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from trimtab.tasks.chance import Chance, draw
 from trimtab.tasks.clock import Clock
-from trimtab.tasks.outcomes import WorkPolicy, outcome_of
+from trimtab.tasks.outcomes import Outcome, Settled, WorkPolicy, outcome_of
 from trimtab.tasks.schedule import Row, Schedule, WorkState
 from trimtab.tasks.together import GroupEnding, plain_group
 
 K = TypeVar("K", bound=Hashable)
 
+#: how nearly every run ends; only a failure draws a chance, which asks the kernel
+_WELL: Final = Settled()
 #: things moved between two looks at the rest of the event loop
 _AT_ONCE = 256
 #: nobody means to wait longer; a bigger number is a mistake of the caller
@@ -149,8 +151,7 @@ class KeyedWorkers(Generic[K]):
             self._changed.clear()
             now = self._clock.monotonic()
             all_woken = self._schedule.wake(now, at_most=_AT_ONCE)
-            while self._mode is not _Mode.STOPPING and (picked := self._schedule.pick(now)):
-                self._runs.add(picked)
+            while (picked := self._pick(now)) is not None:
                 group.create_task(self._run(*picked))
             if self._is_over():
                 break
@@ -180,8 +181,27 @@ class KeyedWorkers(Generic[K]):
         self._alarm, self._alarm_at = None, float("inf")
         self._changed.set()
 
+    def _pick(self, now: float) -> tuple[str, K] | None:
+        """Whose turn it is, if anybody may start."""
+        picked = self._schedule.pick(now) if self._mode is not _Mode.STOPPING else None
+        if picked is not None:
+            self._runs.add(picked)
+        return picked
+
     async def _run(self, tenant: str, key: K) -> None:
-        error: Exception | None = None
+        """Run a key, and in the place that is free then whoever is next."""
+        picked: tuple[str, K] | None = (tenant, key)
+        while picked is not None:
+            tenant, key = picked
+            error = await self._failure_of(tenant, key)
+            now = self._clock.monotonic()
+            self._finish(tenant, key, error, now)
+            picked = self._pick(now)
+            if picked is not None:
+                await asyncio.sleep(0)  # a run may have nothing to wait for
+
+    async def _failure_of(self, tenant: str, key: K) -> Exception | None:
+        """Run a key once; why that failed, if it did."""
         try:
             await self._run_key(tenant, key)
         except GroupEnding:
@@ -191,9 +211,10 @@ class KeyedWorkers(Generic[K]):
                 raise
             error = RuntimeError("the run ended by a cancellation that nobody asked of it")
             error.__cause__ = cancelled
+            return error
         except Exception as raised:  # noqa: BLE001 - a bug in one key's run must not end the others'
-            error = raised
-        self._finish(tenant, key, error)
+            return raised
+        return None
 
     def _interrupt_runs(self) -> None:
         """Queue again what was cut off, even runs that were cancelled before their first step."""
@@ -201,16 +222,22 @@ class KeyedWorkers(Generic[K]):
             self._schedule.interrupt(tenant, key, now=self._clock.monotonic())
         self._runs.clear()
 
-    def _finish(self, tenant: str, key: K, error: Exception | None) -> None:
+    def _finish(self, tenant: str, key: K, error: Exception | None, now: float) -> None:
         self._runs.remove((tenant, key))
         if self._on_run is not None:
-            self._on_run(*self._schedule.times(tenant, key, self._clock.monotonic()))
-        failures = self._schedule.failures(tenant, key)
-        outcome = outcome_of(error, failures=failures, policy=self._policy, chance=self._chance())
-        self._schedule.finish(tenant, key, outcome, now=self._clock.monotonic())
-        self._changed.set()
+            self._on_run(*self._schedule.times(tenant, key, now))
+        self._schedule.finish(tenant, key, self._outcome(tenant, key, error), now=now)
+        due = self._schedule.next_due()
+        if self._mode is not _Mode.OPEN or (due is not None and due < self._alarm_at):
+            self._changed.set()  # else the one place that is free now is all that changed
         if error is not None:
             self._on_failure(tenant, key, error)
+
+    def _outcome(self, tenant: str, key: K, error: Exception | None) -> Outcome:
+        if error is None:
+            return _WELL
+        failures = self._schedule.failures(tenant, key)
+        return outcome_of(error, failures=failures, policy=self._policy, chance=self._chance())
 
 
 def _was_cancelled_from_outside() -> bool:

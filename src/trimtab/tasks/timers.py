@@ -40,8 +40,8 @@ class Timers(Generic[T]):
 
     def forget(self, thing: T) -> None:
         """Make the thing not due any more, if it was."""
-        self._valid.pop(thing, None)
-        self._tidy()
+        if self._valid.pop(thing, None) is not None:
+            self._tidy()
 
     def next_due(self) -> float | None:
         """When the earliest thing is due."""

@@ -156,6 +156,7 @@ def test_every_option_of_a_unit_can_be_set() -> None:
 
 def test_what_an_operation_does_not_say_is_as_the_unit_says() -> None:
     unit = SyncOptions(prune_last=True, create_namespace=True)
+    assert sync_options([], unit) == unit
     assert sync_options(["CreateNamespace=false", "Nonsense=true", "PruneLast=perhaps"], unit) == SyncOptions(
         prune_last=True
     )

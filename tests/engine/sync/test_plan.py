@@ -658,3 +658,10 @@ def test_many_objects_are_planned_in_short_stretches_and_come_to_the_same_plan()
     assert [plan.digest for plan in plans] == [case.plan(PRUNING).digest]
     assert sum(seen.reads) == len(case.rows)
     assert max(seen.reads) <= STRETCH
+
+
+def test_few_objects_are_planned_in_one_go() -> None:
+    case = Case()
+    case.drifted(config_map("drifted"))
+    case.unwanted(config_map("unwanted"))
+    assert list(planning_of(case.request(PRUNING), case.view)) == []

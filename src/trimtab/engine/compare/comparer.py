@@ -118,7 +118,8 @@ class Comparer:
 
     async def compare(self, wanted: Wanted, rules: Rules = NO_RULES) -> Compared:
         """The rows of a unit: what is wanted with what is live, then what is live and not wanted."""
-        rules = rules.with_bad_expressions(await self._bad(rules))
+        if rules.expressions:
+            rules = rules.with_bad_expressions(await self._bad(rules))
         memory = self._memory(wanted, rules)
         mark = self._tracking.mark_for(wanted.unit)
         pairs = paired(wanted.desired, self._live.managed(mark), self._live.get, self._scope_of)
@@ -135,7 +136,8 @@ class Comparer:
             for case in cases
             if case.outcome is not None and case.outcome is not NO_ROW
         )
-        rows += self._unwritable(wanted, {row.key for row in rows})
+        if wanted.refused:
+            rows += self._unwritable(wanted, {row.key for row in rows})
         await _breath(rows)
         return Compared(unit=wanted.unit, rows=rows, problems=(*rules.problems, *self._put_aside(rules)))
 
@@ -277,17 +279,25 @@ class Comparer:
 
     async def _look_at(self, cases: list[_Case], rules: Rules) -> None:
         """Judge what is new: one after the other, and beside each other what needs the server."""
+        if len(cases) < 2:
+            for case in cases:
+                if not self._is_judged(case, rules):
+                    await self._ask(case, rules)
+            return
         async with asyncio.TaskGroup() as group:
             for count, case in enumerate(cases, 1):
-                case.pair = self._as_of_now(case.pair)
-                key_rules = rules.for_key(case.pair.key)
-                outcome = self._at_once(case.pair, key_rules)
-                if outcome is None:
-                    group.create_task(self._ask(case, key_rules))
-                else:
-                    case.close(outcome, lasts=not outcome.problem)
+                if not self._is_judged(case, rules):
+                    group.create_task(self._ask(case, rules))
                 if count % STRETCH == 0:
                     await asyncio.sleep(0)
+
+    def _is_judged(self, case: _Case, rules: Rules) -> bool:
+        """Judge one pair without asking anybody; whether that could be done."""
+        case.pair = self._as_of_now(case.pair)
+        outcome = self._at_once(case.pair, rules.for_key(case.pair.key))
+        if outcome is not None:
+            case.close(outcome, lasts=not outcome.problem)
+        return outcome is not None
 
     def _as_of_now(self, pair: Pair) -> Pair:
         """The pair with the live object as it is by now, so that what is found is remembered of that one."""
@@ -319,11 +329,11 @@ class Comparer:
 
     # -- asking -------------------------------------------------------------------------------------------
 
-    async def _ask(self, case: _Case, rules: KeyRules) -> None:
+    async def _ask(self, case: _Case, rules: Rules) -> None:
         """Judge one pair with the server's help; what goes wrong is the pair's problem and nobody else's."""
         async with self._turns:
             try:
-                await self._asked(case, rules)
+                await self._asked(case, rules.for_key(case.pair.key))
             except TrimtabError as error:
                 told = problem_of(error, case.pair.key)
                 case.close(Outcome(verdict=Verdict.UNKNOWN, problem=told), lasts=False)
@@ -412,7 +422,7 @@ class Comparer:
         return dict(await self._jq.bad(rules.expressions))
 
     def _put_aside(self, rules: Rules) -> tuple[str, ...]:
-        return self._jq.put_aside(rules.expressions) if self._jq is not None else ()
+        return self._jq.put_aside(rules.expressions) if self._jq is not None and rules.expressions else ()
 
 
 async def _breath(work: Sized) -> None:

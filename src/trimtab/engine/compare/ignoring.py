@@ -84,16 +84,14 @@ class Rules:
         self._by_key: dict[ResourceKey, KeyRules] = {}
         #: tells these rules from others
         self.digest: bytes = digest_of([self._rules, self._bad])
-
-    @property
-    def expressions(self) -> tuple[str, ...]:
-        """Every jq expression in the rules."""
-        return tuple(dict.fromkeys(text for rule in self._rules for text in rule.jq_path_expressions))
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What is wrong with the rules, one sentence each."""
-        return tuple(f"ignore rule {text!r}: {reason}" for text, reason in self._bad.items())
+        #: every jq expression in the rules
+        self.expressions: tuple[str, ...] = tuple(
+            dict.fromkeys(text for rule in self._rules for text in rule.jq_path_expressions)
+        )
+        #: what is wrong with the rules, one sentence each
+        self.problems: tuple[str, ...] = tuple(
+            f"ignore rule {text!r}: {reason}" for text, reason in self._bad.items()
+        )
 
     def with_bad_expressions(self, bad: Mapping[str, str]) -> Rules:
         """The same rules, knowing that some jq expressions cannot be used."""

@@ -16,7 +16,7 @@ from trimtab.engine.cache.filters import ResourceFilter
 from trimtab.engine.cache.reach import Reach
 from trimtab.engine.cache.records import judged_by
 from trimtab.engine.compare.comparer import Comparer
-from trimtab.engine.compare.ignoring import IgnoreRule, Rules
+from trimtab.engine.compare.ignoring import NO_RULES, IgnoreRule, Rules
 from trimtab.engine.compare.jq import JqPaths
 from trimtab.engine.compare.judging import Lens
 from trimtab.engine.compare.matching import Role, Terms
@@ -141,6 +141,7 @@ class Desk:
             clock=clock,
         )
         self.comparer = self._comparer()
+        self._includes = self._inclusion()
         self._discovered: tuple[Catalog, Discovery] | None = None
 
     def _comparer(self) -> Comparer:
@@ -166,6 +167,12 @@ class Desk:
             judge=self.judge,
         )
         self.comparer = self._comparer()
+        self._includes = self._inclusion()
+
+    def _inclusion(self) -> Callable[[str, str], bool]:
+        """Whether a kind is looked at. Many units, few kinds: each is asked about once."""
+        chosen, server = self.ways.chosen, self.entry.name
+        return cache(lambda group, kind: not chosen.excludes(group, kind, server))
 
     def attend(self, keys: Iterable[ResourceKey]) -> None:
         """Hear changes of the kinds of these objects, where only those that somebody wants are heard."""
@@ -190,15 +197,15 @@ class Desk:
             scope_of=self._scope_of,
             role_of=role_of,
             odd_words_of=_odd_words_of,
-            # Many objects, few kinds: each is asked about once.
-            includes=cache(lambda group, kind: not self.ways.chosen.excludes(group, kind, entry.name)),
+            includes=self._includes,
             namespaces=frozenset(entry.namespaces) or None,
             cluster_resources=not entry.namespaces or entry.cluster_resources,
         )
 
     def rules(self, unit: SyncUnit) -> Rules:
         """What differences of a unit do not count."""
-        return Rules(self.ways.ignored, unit.policy.ignore_differences)
+        ours, units = self.ways.ignored, unit.policy.ignore_differences
+        return Rules(ours, units) if ours or units else NO_RULES
 
     def discovery(self) -> Discovery:
         """What the cluster serves, as it is known now."""

@@ -19,17 +19,34 @@ from trimtab.engine.units import SyncUnit, SyncUnitStore, UnitMissing, UnitStatu
 class _Page:
     """One unit: as it is known, what is stored of its status, and whether it is being written."""
 
-    __slots__ = ("saved", "unit", "writing")
+    __slots__ = ("is_being_written", "saved", "unit", "written")
 
     def __init__(self, unit: SyncUnit) -> None:
         self.unit = unit
         self.saved = unit.status
-        self.writing: asyncio.Event | None = None
+        self.is_being_written = False
+        #: there only if somebody waits for the writing under way to end
+        self.written: asyncio.Event | None = None
 
     @property
     def is_dirty(self) -> bool:
         status = self.unit.status
+        if status is self.saved:
+            return False
         return replace(self.saved, reconciled_at=status.reconciled_at) != status
+
+    async def end_of_writing(self) -> None:
+        """Return when the writing under way has ended."""
+        if self.written is None:
+            self.written = asyncio.Event()
+        await self.written.wait()
+
+    def end_writing(self) -> None:
+        """Have the writing be over, and tell whoever waits for that."""
+        self.is_being_written = False
+        if self.written is not None:
+            self.written.set()
+            self.written = None
 
 
 class Ledger:
@@ -60,7 +77,8 @@ class Ledger:
             self._pages[stored.id] = _Page(stored)
             return None
         before = page.unit
-        page.unit = _heard(before, stored, is_dirty=page.is_dirty)
+        is_ours = stored.status is before.status  # what we have just written comes back as it is
+        page.unit = stored if is_ours else _heard(before, stored, is_dirty=page.is_dirty)
         page.saved = stored.status
         return before
 
@@ -88,8 +106,8 @@ class Ledger:
         """Change a unit's status, and record in the same writing that what was asked of it is done."""
         self.note(unit_id, change)
         page = self._page(unit_id)
-        while page.writing is not None:
-            await page.writing.wait()
+        while page.is_being_written:
+            await page.end_of_writing()
         self.hear(await self._write(page, done=True))
         return page.unit
 
@@ -102,14 +120,14 @@ class Ledger:
 
     async def _store_page(self, page: _Page) -> None:
         while page.is_dirty:
-            if page.writing is not None:
-                await page.writing.wait()
+            if page.is_being_written:
+                await page.end_of_writing()
                 continue
             await self._write(page, done=False)
 
     async def _write(self, page: _Page, *, done: bool) -> SyncUnit:
         unit_id, status = page.unit.id, page.unit.status
-        page.writing = written = asyncio.Event()
+        page.is_being_written = True
         try:
             if done:
                 stored = await self._store.set_operation(unit_id, None, status=status)
@@ -118,8 +136,7 @@ class Ledger:
             page.saved = status
             return stored
         finally:
-            written.set()
-            page.writing = None
+            page.end_writing()
 
     def _page(self, unit_id: str) -> _Page:
         page = self._pages.get(unit_id)
@@ -131,7 +148,10 @@ class Ledger:
 def _heard(known: SyncUnit, stored: SyncUnit, *, is_dirty: bool) -> SyncUnit:
     """What is wanted and asked as it is stored; how it stands as it is known here, if that is newer."""
     if not is_dirty:
-        return replace(stored, status=replace(stored.status, reconciled_at=known.status.reconciled_at))
+        looked_at = known.status.reconciled_at
+        if stored.status.reconciled_at == looked_at:
+            return stored
+        return replace(stored, status=replace(stored.status, reconciled_at=looked_at))
     is_new = stored.operation is not None and known.operation is None
     status = replace(known.status, operation_state=None) if is_new else known.status
     return replace(stored, status=status)

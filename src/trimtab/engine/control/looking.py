@@ -252,10 +252,10 @@ class Looker:
 
     async def _read(self, unit: SyncUnit, desk: Desk, generated: Generated, kept: _Kept | None) -> _Kept:
         # While it is read all of this may become other than it is read by.
-        ways, catalog, terms = desk.ways, desk.cache.catalog, desk.terms(unit)
+        ways, catalog = desk.ways, desk.cache.catalog
         wanted = self._read_before(unit, desk, generated, kept)
         if wanted is None:
-            wanted = await in_turns(reading_of(generated.manifests, terms))
+            wanted = await in_turns(reading_of(generated.manifests, desk.terms(unit)))
         read = _Kept(
             source=unit.source,
             destination=unit.destination,

@@ -217,8 +217,11 @@ class Operator:
 
     async def _note_plan(self, unit: SyncUnit, sight: Sight, plan: SyncPlan) -> None:
         """Remember what is tried, before it is; what is only tried out does not count."""
-        now = self._clock.now()
-        self._events.publish(OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps)))
+        if self._events:
+            now = self._clock.now()
+            self._events.publish(
+                OperationPlanned(at=now, unit=unit.id, plan=plan.digest, steps=len(plan.steps))
+            )
         operation = unit.operation or Operation()
         made_of = sight.generated
         if plan.dry_run or made_of is None:
@@ -285,22 +288,26 @@ class Operator:
         known = self._ledger.get(unit_id)
         is_done = known is not None and known.operation is None
         unit = known if known is not None and is_done else await self._ledger.ask(unit_id, None)
-        ended = state.finished_at or self._clock.now()
+        if self._events:
+            self._tell_end(unit, state)
+        self._on_ended(unit, state)
+
+    # -- telling -----------------------------------------------------------------------------------------
+
+    def _tell_end(self, unit: SyncUnit, state: OperationState) -> None:
+        now = self._clock.now()
         self._events.publish(
             OperationEnded(
-                at=self._clock.now(),
-                unit=unit_id,
+                at=now,
+                unit=unit.id,
                 cluster=unit.destination.cluster,
                 phase=state.phase,
                 revision=state.revision,
                 dry_run=state.operation.dry_run,
-                seconds=(ended - state.started_at).total_seconds(),
+                seconds=((state.finished_at or now) - state.started_at).total_seconds(),
                 message=state.message,
             )
         )
-        self._on_ended(unit, state)
-
-    # -- telling -----------------------------------------------------------------------------------------
 
     def _tell_state(self, unit_id: str, before: OperationState | None, state: OperationState) -> None:
         if not self._events or state.phase.final:

@@ -93,7 +93,7 @@ class Reconciler:
         self._failing_since: dict[str, datetime] = {}
         self._reasons: dict[str, str] = {}
         self._unheard: dict[str, datetime] = {}
-        self._digests: dict[str, tuple[tuple[Any, Destination, Policy], str]] = {}
+        self._digests: dict[str, tuple[Any, Destination, Policy, str]] = {}
 
     def request(self, unit_id: str, level: Refresh) -> None:
         """Have the next look be at least so thorough."""
@@ -175,11 +175,12 @@ class Reconciler:
     def _declared(self, unit: SyncUnit) -> str:
         """What tells apart what is wanted of a unit; computed anew only when that is another value."""
         known = self._digests.get(unit.id)
-        wanted = (unit.source, unit.destination, unit.policy)
-        if known is not None and all(one is other for one, other in zip(known[0], wanted, strict=True)):
-            return known[1]
+        if known is not None:
+            source, destination, policy, digest = known
+            if source is unit.source and destination is unit.destination and policy is unit.policy:
+                return digest
         found = declared_digest(unit)
-        self._digests[unit.id] = wanted, found
+        self._digests[unit.id] = unit.source, unit.destination, unit.policy, found
         return found
 
     async def _record(self, unit: SyncUnit, sight: Sight) -> SyncUnit:

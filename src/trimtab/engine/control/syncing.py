@@ -75,6 +75,8 @@ async def _respected(
 
 def _with_odd_words(unit: SyncUnit, state: OperationState) -> OperationState:
     """The end of an operation, with what of its options meant nothing; its unit's are said on the unit."""
+    if not state.operation.options:
+        return state
     odd = [word for word in unknown_words(state.operation.options) if word not in unit.policy.options]
     note = f"sync options that mean nothing: {', '.join(odd)}"
     if not odd or not state.phase.final or state.message.endswith(note):
@@ -116,7 +118,8 @@ class Syncer:
 
     def begin(self, operation: Operation) -> OperationState:
         """The state of an operation that is about to begin."""
-        timed = replace(operation, timeout=operation.timeout or self._timeout)
+        timeout = operation.timeout or self._timeout
+        timed = operation if timeout == operation.timeout else replace(operation, timeout=timeout)
         return started(timed, operation.revision, self._clock.now())
 
     async def plan(self, unit: SyncUnit, desk: Desk, state: OperationState) -> tuple[Sight, SyncPlan]:

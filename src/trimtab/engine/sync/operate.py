@@ -40,7 +40,7 @@ from trimtab.engine.sync.apply import Performer, WriteSettings
 from trimtab.engine.sync.judging import matters
 from trimtab.engine.sync.kinds import Kinds
 from trimtab.engine.sync.plan import is_multi_step
-from trimtab.engine.sync.progress import progress
+from trimtab.engine.sync.progress import Course
 from trimtab.engine.sync.results import closed, crucial, folded, next_attempt
 from trimtab.engine.sync.steps import Apply, CreateNamespace, RunHook, SyncPlan
 from trimtab.engine.sync.sums import content_name
@@ -134,13 +134,12 @@ async def operate(
         tracking=tracking,
     )
     run = _Run(means)
-    ending = live.subscribe(run.hear)
     means.control.listen(run.news.set)
     try:
         return await _attempts(run, plan, state, replan)
     finally:
         means.control.listen(None)
-        ending()
+        run.leave()
 
 
 async def _attempts(
@@ -206,6 +205,17 @@ class _Run:
         self.recorded: OperationState | None = None
         self.recorded_at = 0.0
         self.waits_on: Awaited | None = None
+        self._leave: Callable[[], None] | None = None
+
+    def listen(self) -> None:
+        """Hear of changes from now on; who never waits decides by what is there, and need not hear."""
+        if self._leave is None:
+            self._leave = self.means.live.subscribe(self.hear)
+
+    def leave(self) -> None:
+        """Hear of no more changes."""
+        if self._leave is not None:
+            self._leave()
 
     def hear(self, change: Change) -> None:
         """Wake up for changes of planned objects that can matter."""
@@ -218,7 +228,7 @@ class _Run:
         """Carry the plan out once."""
         self.planned = frozenset(step.key for step in plan.steps)
         self.sightings.clear()
-        means = self.means
+        means, course = self.means, Course(plan)
         kinds = Kinds(means.cluster, self.clock, means.discovery, plan.steps)
         performer = means.performer(plan, kinds)
         while True:
@@ -230,7 +240,7 @@ class _Run:
                 content=means.content,
                 knows=lambda key: means.live.knows(key.group, key.kind, key.namespace),
             )
-            decided = progress(plan, state, facts, self.clock.now())
+            decided = course.progress(state, facts, self.clock.now())
             state = decided.state
             if len(plan.steps) >= _LARGE:
                 await asyncio.sleep(0)  # that took a while
@@ -238,6 +248,7 @@ class _Run:
                 case Next() as move:
                     state = await self._act(plan, state, move, performer, kinds)
                 case Wait() as move:
+                    self.listen()  # nothing can have changed since it was decided: nobody has had a turn
                     await self._record_wait(state, move.on)
                     await self._rest(move.until)
                     await self._gather_news(len(plan.steps))
@@ -272,7 +283,8 @@ class _Run:
         async def work() -> None:
             while left:
                 outcomes.append(await performer.perform(left.popleft()))
-                await asyncio.sleep(0)  # a cluster in this very process answers without giving way
+                if left:
+                    await asyncio.sleep(0)  # a cluster in this very process answers without giving way
 
         async def work_together() -> None:
             async with plain_group() as group:

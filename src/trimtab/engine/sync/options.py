@@ -164,10 +164,15 @@ def object_options(annotations: Mapping[str, str]) -> ObjectOptions:
 _NONE = ObjectOptions()
 
 
+_USUAL = SyncOptions()
+
+
 def sync_options(words: Iterable[str], defaults: SyncOptions | None = None) -> SyncOptions:
     """The options of a unit or an operation, over those that its front end has by default."""
     given = tuple(words)
-    known = defaults or SyncOptions()
+    known = defaults or _USUAL
+    if not given:
+        return known
 
     def flag(key: str, *, default: bool) -> bool:
         said = _truth(value_of(given, key))
@@ -225,14 +230,14 @@ def _number(text: str) -> int | None:
 
 
 def _truth(text: str | None) -> bool | None:
-    return {"true": True, "false": False}.get(text or "")
+    return _TRUTH.get(text or "")
 
 
 def _consent(text: str | None) -> Consent | None:
     return _CONSENTS.get(text or "")
 
 
-_TRUTHS = ("true", "false")
+_TRUTH = {"true": True, "false": False}
 #: every option there is, and what it may be set to
 _VALUES: Final[Mapping[str, Collection[str]]] = {
     **dict.fromkeys(("Prune", "Delete"), tuple(each.value for each in Consent)),
@@ -242,7 +247,7 @@ _VALUES: Final[Mapping[str, Collection[str]]] = {
             *("PruneLast", "Replace", "Force", "Validate", "ServerSideApply", "ApplyOutOfSyncOnly"),
             *("SkipDryRunOnMissingResource", "CreateNamespace", "RespectIgnoreDifferences"),
         ),
-        _TRUTHS,
+        tuple(_TRUTH),
     ),
     # Argo CD's words for what is always so here.
     "FailOnSharedResource": ("true",),

@@ -74,7 +74,11 @@ def kind_rank(kind: str) -> int:
 
 def ordered(places: Iterable[Slot]) -> tuple[Slot, ...]:
     """The steps in the order in which they are to be done, with the waves and phases they end up in."""
-    return _hoisted(sorted(_sunk(_pruned_in_turn(tuple(places))), key=_sort_key))
+    given: Iterable[Place] = tuple(places)
+    if any(place.prune for place in given):
+        given = _sunk(_pruned_in_turn(tuple(given)))
+    found = sorted(given, key=_sort_key)
+    return _hoisted(found) if len(found) > 1 else tuple(found)
 
 
 def _sort_key(place: Slot) -> tuple[Any, ...]:

@@ -141,11 +141,14 @@ class _Planner:
         hooks = list(self._hook_steps({step.key for step in applies}))
         prunes = yield from self._prunes({step.key for step in hooks})
         steps = self._in_order([*applies, *prunes, *hooks, *self.declined])
-        yield
+        is_long = len(self.rows) >= STRETCH
+        if is_long:
+            yield
         steps = (*self._namespace_steps(steps), *steps)
         request, refused = self.request, tuple(self.refused)
         render = render_digest(request.rows, request.hooks, request.stand_ins)
-        yield
+        if is_long:
+            yield
         return SyncPlan(
             unit=request.unit,
             revision=request.revision,
@@ -292,8 +295,10 @@ class _Planner:
         extra = [
             row for row in self.rows if row.desired is None and row.live is not None and row.key not in kept
         ]
+        if not extra:
+            return ()
         owned = sum(row.live is not None and row.ours for row in self.request.rows)
-        return prunes(
+        found = yield from prunes(
             extra,
             owned=owned,
             operation=self.operation,
@@ -303,6 +308,7 @@ class _Planner:
             live=self.live,
             stand_ins=self.request.stand_ins,
         )
+        return found
 
     def _keeps_all(self) -> str:
         """Why nothing may be pruned, if so: what takes the place of an object may be what is missing."""
@@ -406,12 +412,11 @@ class _Planner:
 
     def _namespace_steps(self, steps: tuple[Step, ...]) -> Iterator[CreateNamespace]:
         """The step that makes the destination namespace: before all others, in the first one's wave."""
-        if self.operation.delete:
-            return
         wanted, key = self.request.namespace, _namespace_key(self.request.namespace.name)
+        if self.operation.delete or not (self.options.create_namespace and wanted.name):
+            return
         managed = any(each.key == key and each.desired for each in self.request.rows)
-        hooked = any(hook.key == key for hook in self.hooks)
-        if not (self.options.create_namespace and wanted.name) or managed or hooked:
+        if managed or any(hook.key == key for hook in self.hooks):
             return
         found = self.live.get(key)
         if found is not None and found.deleting:

@@ -71,24 +71,40 @@ _S = TypeVar("_S", bound=Step)
 
 def progress(plan: SyncPlan, state: OperationState, facts: Facts, now: datetime) -> Progress:
     """What is known of the operation now, and what follows from it."""
-    turn = _Turn(plan, state, facts, now)
-    move = turn.move()
-    return Progress(turn.state_after(move), move)
+    return Course(plan).progress(state, facts, now)
+
+
+class Course:
+    """A plan in its groups: the same for every decision on it."""
+
+    def __init__(self, plan: SyncPlan) -> None:
+        self.plan = plan
+        main = [step for step in plan.steps if step.phase is not SyncPhase.SYNC_FAIL]
+        self.on_failure = [step for step in plan.steps if step.phase is SyncPhase.SYNC_FAIL]
+        self.groups = [list(group) for _, group in groupby(main, key=_group_of)]
+        #: the hooks of all phases but the one for failure
+        self.hooks = [step for step in main if isinstance(step, RunHook)]
+        #: what makes kinds known that others need
+        self.defining = [step for step in main if isinstance(step, Apply) and step.defines]
+
+    def progress(self, state: OperationState, facts: Facts, now: datetime) -> Progress:
+        """What is known of the operation now, and what follows from it."""
+        turn = _Turn(self, state, facts, now)
+        move = turn.move()
+        return Progress(turn.state_after(move), move)
 
 
 class _Turn:
-    """One decision: the plan in groups, and the results as they become known while deciding."""
+    """One decision, with the results as they become known while deciding."""
 
-    def __init__(self, plan: SyncPlan, state: OperationState, facts: Facts, now: datetime) -> None:
-        self.plan, self.state, self.facts, self.now = plan, state, facts, now
+    def __init__(self, course: Course, state: OperationState, facts: Facts, now: datetime) -> None:
+        self.course, self.plan = course, course.plan
+        self.state, self.facts, self.now = state, facts, now
         self.results = {(each.key, each.sync_phase): each for each in state.results}
         self.runs = {(each.key, each.sync_phase): each for each in state.hooks}
         self.recorded = frozenset(self.runs)
         self.begun = set(state.begun)
         self.fresh: list[StepResult] = []
-        main = [step for step in plan.steps if step.phase is not SyncPhase.SYNC_FAIL]
-        self.groups = [list(group) for _, group in groupby(main, key=_group_of)]
-        self.on_failure = [step for step in plan.steps if step.phase is SyncPhase.SYNC_FAIL]
         #: everything of the unit goes, so nothing of its hooks stays either
         self.deletes = state.operation.delete
 
@@ -140,17 +156,13 @@ class _Turn:
 
     def _judge(self) -> None:
         """Look at everything that still runs and is waited for."""
-        main = self.groups if len(self.groups) > 1 or self._hooks() else ()
-        for step in (*(step for group in main for step in group), *self.on_failure):
+        main = self.course.groups if len(self.course.groups) > 1 or self.course.hooks else ()
+        for step in (*(step for group in main for step in group), *self.course.on_failure):
             result = self._result(step)
             if result is not None and not result.phase.final:
                 now = judged(step, result, self.facts)
                 if now is not result:
                     self._learn(now)
-
-    def _hooks(self) -> list[RunHook]:
-        """The hooks of all phases but the one for failure."""
-        return [step for group in self.groups for step in group if isinstance(step, RunHook)]
 
     def _learn(self, result: StepResult) -> None:
         self.results[(result.key, result.sync_phase)] = result
@@ -212,7 +224,7 @@ class _Turn:
         held = self._pending(self.plan.held)
         if held and not self._is_approved():
             return self._wait_for_consent(held)
-        for step in self._pending(self._hooks()):
+        for step in self._pending(self.course.hooks):
             if step.ran:
                 self.runs[(step.key, step.phase)] = HookRun(key=step.key, sync_phase=step.phase)
                 done = result_of(
@@ -222,8 +234,8 @@ class _Turn:
         return None
 
     def _sync(self) -> Move:
-        for group in self.groups:
-            move = self._advance(group, last=group is self.groups[-1])
+        for group in self.course.groups:
+            move = self._advance(group, last=group is self.course.groups[-1])
             if move is not None:
                 return move
             if self._bad(group):
@@ -233,22 +245,24 @@ class _Turn:
     def _advance(self, group: list[Step], *, last: bool) -> Move | None:
         """What the first wave that is not over needs; None if this one is over, or has failed."""
         pending = self._pending(group)
-        failed_prune = any(isinstance(step, Prune) and self._bad((step,)) for step in group)
-        if pending and not failed_prune:
+        if pending and not self._bad(step for step in group if isinstance(step, Prune)):
             move = self._begin_or_go_on(pending, last=last)
             if move is not None:
                 return move
         return None if self._bad(group) else self._await(group, last=last)
 
     def _begin_or_go_on(self, pending: list[Step], *, last: bool) -> Move | None:
-        held = [step for step in pending if isinstance(step, Prune) and step.hold and not step.skip]
+        prunes = [step for step in pending if isinstance(step, Prune)]
+        held = [step for step in prunes if step.hold and not step.skip]
         if held and not self._is_approved():
             return self._wait_for_consent(held)
-        move = self._look_for(pending, again=False)
+        move = self._look_for(pending, again=False) if self.course.hooks else None
         if move is not None:
             return move
         wave = Wave(phase=pending[0].phase, wave=pending[0].wave, final=last)
         pending = self._begin(pending)
+        if not prunes:
+            return self._write(pending, wave)
         acts = [step for step in pending if isinstance(step, Prune) and not self._settled(step)]
         writes = [step for step in pending if not isinstance(step, Prune)]
         if acts:
@@ -338,14 +352,14 @@ class _Turn:
 
     # -- the wave under way ------------------------------------------------------------------------------
 
-    def _begin(self, pending: Sequence[Step]) -> list[Step]:
+    def _begin(self, pending: list[Step]) -> list[Step]:
         """Write down what is about to be done, and what stands under the names of hooks; what is left."""
         for step in pending:
             if isinstance(step, RunHook):
                 self._begin_hook(step)
             elif not isinstance(step, Refuse):
                 self.begun.add(step.key)
-        return self._pending(pending)
+        return self._pending(pending) if self.course.hooks or self.course.on_failure else pending
 
     def _begin_hook(self, step: RunHook) -> None:
         """Write down what a hook replaces, or that it must not: of unwatched kinds only now is it known."""
@@ -364,6 +378,10 @@ class _Turn:
         if isinstance(step, Refuse):
             self._learn_refusal(step)
             return True
+        # What this very operation has begun to write before a restart may well be changed: by itself.
+        exact = self.plan.exact and step.key not in self.state.begun
+        if isinstance(step, Apply) and not exact:
+            return False  # applying is as right for whatever is there now
         found = standing(step.key, self.facts)
         if isinstance(step, Prune):
             if step.skip:
@@ -375,8 +393,6 @@ class _Turn:
         elif isinstance(step, RunHook):
             return self._is_own_hook(step, found)
         digest = self.facts.content(found) if found else ""
-        # What this very operation has begun to write before a restart may well be changed: by itself.
-        exact = self.plan.exact and step.key not in self.state.begun
         why = moved(step, found, exact=exact, digest=digest)
         if why:
             self._learn(result_of(step, status=StepStatus.SYNC_FAILED, phase=StepPhase.FAILED, message=why))
@@ -435,12 +451,11 @@ class _Turn:
 
     def _wait_for_kinds(self, batch: list[Step]) -> Move | None:
         """Wait until the definitions that this batch needs are established."""
+        if not self.course.defining:
+            return None
         needed = {(step.key.group, step.key.kind) for step in batch}
         unready = [
-            step
-            for group in self.groups
-            for step in group
-            if isinstance(step, Apply) and step.defines in needed and not self._is_established(step)
+            step for step in self.course.defining if step.defines in needed and not self._is_established(step)
         ]
         if not unready:
             return None
@@ -482,7 +497,7 @@ class _Turn:
     # -- hooks that have ended ---------------------------------------------------------------------------
 
     def _release_ended(self) -> Next | None:
-        acts = self._tidying(self._hooks(), policy=None)
+        acts = self._tidying(self.course.hooks, policy=None) if self.course.hooks else ()
         return Next(acts=acts) if acts else None
 
     def _tidying(self, hooks: Iterable[Step], policy: DeletePolicy | None) -> tuple[Act, ...]:
@@ -505,7 +520,7 @@ class _Turn:
         return policy in step.policies or (is_done and not step.stays)
 
     def _succeed(self) -> Move:
-        acts = self._tidying(self._hooks(), DeletePolicy.HOOK_SUCCEEDED)
+        acts = self._tidying(self.course.hooks, DeletePolicy.HOOK_SUCCEEDED)
         if acts:
             return Next(acts=acts)
         problem = self._hook_problems()
@@ -513,7 +528,7 @@ class _Turn:
             return Failed(message=problem, phase=OperationPhase.ERROR)
         if not self.deletes:
             return Done(message=f"synced to {self.plan.revision or 'what was asked for'}")
-        going = [step for step in self._hooks() if self._is_standing(step)]
+        going = [step for step in self.course.hooks if self._is_standing(step)]
         if going:
             return self._look_for(going, again=True) or self._waiting(going, Awaited.DELETION)
         return Done(message="deleted")
@@ -534,16 +549,16 @@ class _Turn:
 
     def _fail(self) -> Move:
         """Let running hooks end, tidy up, run the hooks for failure, and say why."""
-        hooks = self._running(self._hooks())
+        hooks = self._running(self.course.hooks)
         if hooks:
             return self._watch(hooks, Awaited.HOOKS)
-        acts = self._tidying(self._hooks(), DeletePolicy.HOOK_FAILED)
+        acts = self._tidying(self.course.hooks, DeletePolicy.HOOK_FAILED)
         if acts:
             return Next(acts=acts)
         return self._run_on_failure() or self._failed()
 
     def _run_on_failure(self) -> Move | None:
-        pending = self._pending(self.on_failure)
+        pending = self._pending(self.course.on_failure)
         if pending:
             move = self._look_for(pending, again=False)
             if move is not None:
@@ -552,17 +567,17 @@ class _Turn:
             move = self._write(self._begin(pending), wave)
             if move is not None:
                 return move
-        running = self._running(self.on_failure)
+        running = self._running(self.course.on_failure)
         if running:
             return self._watch(running, Awaited.HOOKS)
-        ended = DeletePolicy.HOOK_FAILED if self._bad(self.on_failure) else DeletePolicy.HOOK_SUCCEEDED
-        acts = self._tidying(self.on_failure, ended)
+        ended = DeletePolicy.HOOK_FAILED if self._bad(self.course.on_failure) else DeletePolicy.HOOK_SUCCEEDED
+        acts = self._tidying(self.course.on_failure, ended)
         return Next(acts=acts) if acts else None
 
     def _failed(self) -> Failed:
-        bad = self._bad(step for group in self.groups for step in group)
+        bad = self._bad(step for group in self.course.groups for step in group)
         message = f"{_FAILED_HOOKS.get(bad[0].sync_phase, '')}{causes(bad)}" if bad else ""
-        also = self._bad(self.on_failure)
+        also = self._bad(self.course.on_failure)
         told = [message, *([f"hooks for failure failed: {causes(also)}"] if also else [])]
         return Failed(message="\n".join(filter(None, [*told, self._hook_problems()])))
 
@@ -570,7 +585,7 @@ class _Turn:
 
     def _end(self) -> Move:
         """End the hooks that run and let go of the others."""
-        hooks = [*self._hooks(), *(step for step in self.on_failure if isinstance(step, RunHook))]
+        hooks = [*self.course.hooks, *(step for step in self.course.on_failure if isinstance(step, RunHook))]
         acts = tuple(act for step in hooks if (act := self._ending_act(step)) is not None)
         if acts:
             return Next(acts=acts)
