@@ -21,6 +21,8 @@ from msgspec.structs import replace
 
 import trimtab
 from tests.apiserver.wire import DIFFERING
+from tests.contract.behaviours.casting import CONTROLLERS
+from tests.contract.behaviours.differing import DIFFERENCES
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
 from trimtab.app.running.figures import RUNNER_FIGURES
@@ -152,6 +154,24 @@ def _features(found: Mapping[tuple[str, str], int], verb: str) -> dict[str, int]
     return {feature: count for (each, feature), count in sorted(found.items()) if each == verb}
 
 
+def behaviours_part() -> str:
+    """Where behaviours knowingly do otherwise than the real controllers, and whom nobody plays."""
+    rows = [f"| {what} | {known.how} |" for what, known in DIFFERENCES.items()]
+    absent: dict[str, list[str]] = {}
+    for name, part in CONTROLLERS.items():
+        if part.left_out:
+            absent.setdefault(part.left_out, []).append(f"`{name}`")
+    others = [f"| {', '.join(names)} | {why} |" for why, names in absent.items()]
+    differing = ["### What differs knowingly", "", "| what | how it differs |", "|---|---|", *rows]
+    missing = [
+        "### Controllers without a stand-in",
+        "",
+        "| controller | why, or what that means |",
+        "|---|---|",
+    ]
+    return "\n".join([*differing, "", *missing, *others])
+
+
 def engine_part() -> str:
     """What an engine tells."""
     rows = [
@@ -190,6 +210,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "errors.md": errors_part,
     "cli.md": verbs_part,
     "contract-suite.md": contract_part,
+    "behaviours.md": behaviours_part,
     "engine.md": engine_part,
     "metrics.md": metrics_part,
     "why.md": why_part,
