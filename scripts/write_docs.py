@@ -22,6 +22,8 @@ from msgspec.structs import replace
 import trimtab
 from tests.apiserver import differing as cluster_differing
 from tests.apiserver.wire import DIFFERING
+from tests.contract.behaviours.casting import CONTROLLERS
+from tests.contract.behaviours.differing import DIFFERENCES
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
 from tests.kube.differences import table as differences_table
@@ -161,6 +163,24 @@ def embedded_part() -> str:
     return "\n".join(["| where | the real server | this one |", "|---|---|---|", *rows])
 
 
+def behaviours_part() -> str:
+    """Where behaviours knowingly do otherwise than the real controllers, and whom nobody plays."""
+    rows = [f"| {what} | {known.how} |" for what, known in DIFFERENCES.items()]
+    absent: dict[str, list[str]] = {}
+    for name, part in CONTROLLERS.items():
+        if part.left_out:
+            absent.setdefault(part.left_out, []).append(f"`{name}`")
+    others = [f"| {', '.join(names)} | {why} |" for why, names in absent.items()]
+    differing = ["### What differs knowingly", "", "| what | how it differs |", "|---|---|", *rows]
+    missing = [
+        "### Controllers without a stand-in",
+        "",
+        "| controller | why, or what that means |",
+        "|---|---|",
+    ]
+    return "\n".join([*differing, "", *missing, *others])
+
+
 def engine_part() -> str:
     """What an engine tells."""
     rows = [
@@ -210,6 +230,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "cli.md": verbs_part,
     "contract-suite.md": contract_part,
     "embedded-cluster.md": embedded_part,
+    "behaviours.md": behaviours_part,
     "engine.md": engine_part,
     "metrics.md": metrics_part,
     "why.md": why_part,

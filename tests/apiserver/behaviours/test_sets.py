@@ -76,7 +76,7 @@ async def test_a_daemon_set_follows_the_nodes() -> None:
         await stage.wait(2)
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "second"}}
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
-        await stage.create({**node, "status": {"conditions": [ready]}})
+        await stage.create({**node, "status": {"conditions": [ready], "allocatable": {"pods": "10"}}})
         await stage.wait(2)
         assert (await stage.get("DaemonSet", "agent"))["status"]["numberAvailable"] == 2
         await stage.delete("Node", "second")

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 NOWHERE: Json = {"metadata": {}, "spec": {"nodeSelector": {"exists": "nowhere"}}}
 
 
-def _counts(**wanted: int) -> Callable[[Json], bool]:
+def counts(**wanted: int) -> Callable[[Json], bool]:
     return lambda status: all(status.get(key, 0) == value for key, value in wanted.items())
 
 
@@ -30,7 +30,7 @@ async def scale_while_paused(stage: Stage) -> None:
     await stage.until_status("Deployment", "web", rolled_out(1, generation=1))
     change = {**image("registry.example/web:2")["spec"], "paused": True, "replicas": 3}
     await stage.patch("Deployment", "web", {"spec": change})
-    await stage.until_status("Deployment", "web", _counts(observedGeneration=2, availableReplicas=3))
+    await stage.until_status("Deployment", "web", counts(observedGeneration=2, availableReplicas=3))
     await stage.patch("Deployment", "web", {"spec": {"paused": None}})
     await stage.until_status("Deployment", "web", rolled_out(3, generation=3))
     await stage.until(lambda: len(stage.audience.all("ReplicaSet")) == 1, "the old ReplicaSet is forgotten")
@@ -42,39 +42,39 @@ async def scale_while_paused(stage: Stage) -> None:
 async def partition(stage: Stage) -> None:
     rules = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     await stage.create(workload("StatefulSet", "db", replicas=3, serviceName="db", updateStrategy=rules))
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=3, updatedReplicas=3))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=3, updatedReplicas=3))
     await stage.patch("StatefulSet", "db", image("registry.example/db:2"))
-    halfway = _counts(availableReplicas=3, updatedReplicas=1, observedGeneration=2)
+    halfway = counts(availableReplicas=3, updatedReplicas=1, observedGeneration=2)
     await stage.until_status("StatefulSet", "db", halfway)
     await stage.delete("Pod", "db-0")  # comes back as it was: it is below the partition
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=2))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=2))
     await stage.until_status("StatefulSet", "db", halfway)
     await stage.patch("StatefulSet", "db", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}})
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=3, updatedReplicas=2))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=3, updatedReplicas=2))
 
 
 async def stateful_set_on_delete(stage: Stage) -> None:
     spec = {"replicas": 2, "serviceName": "db", "updateStrategy": {"type": "OnDelete"}}
     await stage.create(workload("StatefulSet", "db", **spec))
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=2))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=2))
     await stage.patch("StatefulSet", "db", image("registry.example/db:2"))
-    await stage.until_status("StatefulSet", "db", _counts(observedGeneration=2))
+    await stage.until_status("StatefulSet", "db", counts(observedGeneration=2))
     for number in (0, 1):
         await stage.delete("Pod", f"db-{number}")
-        await stage.until_status("StatefulSet", "db", _counts(availableReplicas=1))
-        await stage.until_status("StatefulSet", "db", _counts(availableReplicas=2))
+        await stage.until_status("StatefulSet", "db", counts(availableReplicas=1))
+        await stage.until_status("StatefulSet", "db", counts(availableReplicas=2))
 
 
 async def parallel_update(stage: Stage) -> None:
     """A parallel set comes and goes at once, but is updated one by one."""
     spec = {"replicas": 3, "serviceName": "db", "podManagementPolicy": "Parallel"}
     await stage.create(workload("StatefulSet", "db", **spec))
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=3))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=3))
     await stage.patch("StatefulSet", "db", image("registry.example/db:2"))
-    done = _counts(availableReplicas=3, updatedReplicas=3, currentReplicas=3, observedGeneration=2)
+    done = counts(availableReplicas=3, updatedReplicas=3, currentReplicas=3, observedGeneration=2)
     await stage.until_status("StatefulSet", "db", done)
     await stage.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
-    await stage.until_status("StatefulSet", "db", _counts(replicas=1, availableReplicas=1, currentReplicas=1))
+    await stage.until_status("StatefulSet", "db", counts(replicas=1, availableReplicas=1, currentReplicas=1))
 
 
 def _with_claims(stage: Stage, **policy: str) -> Json:
@@ -95,7 +95,7 @@ async def claims_go_along(stage: Stage) -> None:
     for number in (1, 2):
         await stage.create(volume(f"{stage.namespace}-{number}", _storage(stage)))
     await stage.create(_with_claims(stage, whenScaled="Delete", whenDeleted="Delete"))
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=2))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=2))
     await stage.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
     await stage.until_gone("PersistentVolumeClaim", "data-db-1")
     await stage.delete("StatefulSet", "db", Propagation.BACKGROUND)
@@ -107,9 +107,9 @@ async def claims_change_hands(stage: Stage) -> None:
     for number in (1, 2):
         await stage.create(volume(f"{stage.namespace}-{number}", _storage(stage)))
     await stage.create(_with_claims(stage, whenScaled="Retain", whenDeleted="Delete"))
-    await stage.until_status("StatefulSet", "db", _counts(availableReplicas=2))
+    await stage.until_status("StatefulSet", "db", counts(availableReplicas=2))
     await stage.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
-    await stage.until_status("StatefulSet", "db", _counts(replicas=1, availableReplicas=1))
+    await stage.until_status("StatefulSet", "db", counts(replicas=1, availableReplicas=1))
     policy = {"whenDeleted": "Retain"}
     await stage.patch("StatefulSet", "db", {"spec": {"persistentVolumeClaimRetentionPolicy": policy}})
 
@@ -125,21 +125,21 @@ async def claims_change_hands(stage: Stage) -> None:
 
 async def daemon_set_on_delete(stage: Stage) -> None:
     await stage.create(workload("DaemonSet", "agent", updateStrategy={"type": "OnDelete"}))
-    await stage.until_status("DaemonSet", "agent", _counts(numberAvailable=2))
+    await stage.until_status("DaemonSet", "agent", counts(numberAvailable=2))
     await stage.patch("DaemonSet", "agent", image("registry.example/agent:2"))
-    await stage.until_status("DaemonSet", "agent", _counts(observedGeneration=2, updatedNumberScheduled=0))
+    await stage.until_status("DaemonSet", "agent", counts(observedGeneration=2, updatedNumberScheduled=0))
     first = next(pod for pod in stage.audience.all("Pod") if node_of(pod) == "node-0")
     await stage.delete("Pod", first["metadata"]["name"])
-    await stage.until_status("DaemonSet", "agent", _counts(updatedNumberScheduled=1, numberAvailable=2))
+    await stage.until_status("DaemonSet", "agent", counts(updatedNumberScheduled=1, numberAvailable=2))
 
 
 async def daemon_set_with_surge(stage: Stage) -> None:
     rules = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     await stage.create(workload("DaemonSet", "agent", updateStrategy=rules))
-    await stage.until_status("DaemonSet", "agent", _counts(numberAvailable=2, updatedNumberScheduled=2))
+    await stage.until_status("DaemonSet", "agent", counts(numberAvailable=2, updatedNumberScheduled=2))
     await stage.patch("DaemonSet", "agent", image("registry.example/agent:2"))
     await stage.until(lambda: len(stage.audience.all("Pod")) == 3, "a new pod is there beside the old ones")
-    done = _counts(observedGeneration=2, numberAvailable=2, updatedNumberScheduled=2)
+    done = counts(observedGeneration=2, numberAvailable=2, updatedNumberScheduled=2)
     await stage.until_status("DaemonSet", "agent", done)
     await stage.until(lambda: len(stage.audience.all("Pod")) == 2, "the old pods are gone")
 
@@ -147,7 +147,7 @@ async def daemon_set_with_surge(stage: Stage) -> None:
 # -- Jobs -----------------------------------------------------------------------------------------------
 
 
-async def _ends(stage: Stage, *, code: int = 1, index: int | None = None, **status: Any) -> None:
+async def ends(stage: Stage, *, code: int = 1, index: int | None = None, **status: Any) -> None:
     """The next pod that waits ends with this exit code."""
 
     def waiting() -> list[Json]:
@@ -155,7 +155,7 @@ async def _ends(stage: Stage, *, code: int = 1, index: int | None = None, **stat
             pod for pod in stage.audience.all("Pod")
             if pod["status"].get("phase") == "Pending"
             and "deletionTimestamp" not in pod["metadata"]
-            and (index is None or _index(pod) == index)
+            and (index is None or index_of(pod) == index)
         ]  # fmt: skip
 
     await stage.until(lambda: bool(waiting()), "a pod waits")
@@ -167,15 +167,15 @@ async def _ends(stage: Stage, *, code: int = 1, index: int | None = None, **stat
     await stage.patch("Pod", name, {"status": body}, subresource="status")
 
 
-def _index(pod: Json) -> int:
+def index_of(pod: Json) -> int:
     return int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])
 
 
 async def job_backs_off(stage: Stage) -> None:
     await stage.create(job("work", NOWHERE, backoffLimit=1))
-    await _ends(stage)
-    await stage.until_status("Job", "work", _counts(failed=1, active=1))
-    await _ends(stage)
+    await ends(stage)
+    await stage.until_status("Job", "work", counts(failed=1, active=1))
+    await ends(stage)
     await stage.until_status("Job", "work", has("Failed"))
 
 
@@ -188,20 +188,20 @@ async def indexed_job_that_gives_up(stage: Stage) -> None:
     """Each index may fail once; the others go on."""
     spec = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimitPerIndex": 0}
     await stage.create(job("work", NOWHERE, **spec))
-    await stage.until_status("Job", "work", _counts(active=3))
-    await _ends(stage, index=1)
+    await stage.until_status("Job", "work", counts(active=3))
+    await ends(stage, index=1)
     await stage.until_status("Job", "work", lambda status: status.get("failedIndexes") == "1")
-    await _ends(stage, code=0, index=0)
+    await ends(stage, code=0, index=0)
     await stage.until_status("Job", "work", lambda status: status.get("completedIndexes") == "0")
-    await _ends(stage, code=0, index=2)
+    await ends(stage, code=0, index=2)
     await stage.until_status("Job", "work", has("Failed"))
 
 
 async def too_many_failed_indexes(stage: Stage) -> None:
     spec = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimitPerIndex": 0}
     await stage.create(job("work", NOWHERE, **spec, maxFailedIndexes=0))
-    await stage.until_status("Job", "work", _counts(active=3))
-    await _ends(stage, index=1)
+    await stage.until_status("Job", "work", counts(active=3))
+    await ends(stage, index=1)
     await stage.until_status("Job", "work", has("Failed"))
 
 
@@ -209,8 +209,8 @@ async def success_by_policy(stage: Stage) -> None:
     spec = {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}
     policy = {"rules": [{"succeededIndexes": "0-1", "succeededCount": 1}]}
     await stage.create(job("work", NOWHERE, **spec, successPolicy=policy))
-    await stage.until_status("Job", "work", _counts(active=3))
-    await _ends(stage, code=0, index=1)
+    await stage.until_status("Job", "work", counts(active=3))
+    await ends(stage, code=0, index=1)
     await stage.until_status("Job", "work", has("Complete"))
 
 
@@ -221,19 +221,19 @@ async def job_deadline(stage: Stage) -> None:
 
 async def job_suspended_midway(stage: Stage) -> None:
     await stage.create(job("work", NOWHERE, completions=3, parallelism=2))
-    await stage.until_status("Job", "work", _counts(active=2))
+    await stage.until_status("Job", "work", counts(active=2))
     await stage.patch("Job", "work", {"spec": {"suspend": True}})
     await stage.until_status("Job", "work", has("Suspended"))
     await stage.until(lambda: not stage.audience.all("Pod"), "the pods are gone")
     await stage.patch("Job", "work", {"spec": {"suspend": False, "parallelism": 1}})
-    await stage.until_status("Job", "work", _counts(active=1))
+    await stage.until_status("Job", "work", counts(active=1))
 
 
 async def job_made_narrower(stage: Stage) -> None:
     await stage.create(job("work", NOWHERE, completions=3, parallelism=3))
-    await stage.until_status("Job", "work", _counts(active=3))
+    await stage.until_status("Job", "work", counts(active=3))
     await stage.patch("Job", "work", {"spec": {"parallelism": 1}})
-    await stage.until_status("Job", "work", _counts(active=1, terminating=0))
+    await stage.until_status("Job", "work", counts(active=1, terminating=0))
 
 
 def _on_code(action: str, code: int) -> Json:
@@ -247,11 +247,11 @@ async def failure_policy(stage: Stage) -> None:
     await stage.create(job("work", NOWHERE, backoffLimit=2, podFailurePolicy={"rules": rules}))
     disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
     unplaced = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    await _ends(stage, code=3, conditions=[disrupted, unplaced])
+    await ends(stage, code=3, conditions=[disrupted, unplaced])
     await stage.until(lambda: len(stage.audience.all("Pod")) == 2, "there is another pod")
-    await _ends(stage)
-    await stage.until_status("Job", "work", _counts(failed=1, active=1))
-    await _ends(stage, code=42)
+    await ends(stage)
+    await stage.until_status("Job", "work", counts(failed=1, active=1))
+    await ends(stage, code=42)
     await stage.until_status("Job", "work", has("Failed"))
 
 
@@ -259,17 +259,17 @@ async def failure_policy_of_an_index(stage: Stage) -> None:
     spec = {"completions": 2, "parallelism": 2, "completionMode": "Indexed", "backoffLimitPerIndex": 3}
     policy = {"rules": [_on_code("FailIndex", 42)]}
     await stage.create(job("work", NOWHERE, **spec, podFailurePolicy=policy))
-    await stage.until_status("Job", "work", _counts(active=2))
-    await _ends(stage, code=42, index=0)
+    await stage.until_status("Job", "work", counts(active=2))
+    await ends(stage, code=42, index=0)
     await stage.until_status("Job", "work", lambda status: status.get("failedIndexes") == "0")
-    await _ends(stage, code=0, index=1)
+    await ends(stage, code=0, index=1)
     await stage.until_status("Job", "work", has("Failed"))
 
 
 # -- CronJobs -------------------------------------------------------------------------------------------
 
 
-def _cron_job(pod: Json | None = None, **spec: Any) -> Json:
+def cron_job_of(pod: Json | None = None, **spec: Any) -> Json:
     template = {"metadata": {"labels": {"made": "by-clock"}}, "spec": job("work", pod)["spec"]}
     return {
         "apiVersion": "batch/v1",
@@ -281,14 +281,14 @@ def _cron_job(pod: Json | None = None, **spec: Any) -> Json:
 
 async def cron_job_forbids(stage: Stage) -> None:
     """A Job that still runs keeps the next one away; it comes as soon as it may."""
-    await stage.create(_cron_job(NOWHERE, concurrencyPolicy="Forbid"))
+    await stage.create(cron_job_of(NOWHERE, concurrencyPolicy="Forbid"))
     await stage.until_status("CronJob", "clock", lambda status: len(status.get("active") or ()) == 1)
     await stage.until_told("JobAlreadyActive")
     await stage.patch("CronJob", "clock", {"spec": {"suspend": True}})
 
 
 async def cron_job_replaces(stage: Stage) -> None:
-    await stage.create(_cron_job(NOWHERE, concurrencyPolicy="Replace", timeZone="Asia/Kolkata"))
+    await stage.create(cron_job_of(NOWHERE, concurrencyPolicy="Replace", timeZone="Asia/Kolkata"))
     await stage.until(lambda: len(stage.audience.all("Job")) == 1, "the first Job is there")
     first = stage.audience.all("Job")[0]["metadata"]["name"]
     await stage.until_gone("Job", first)
@@ -302,7 +302,7 @@ async def cron_job_replaces(stage: Stage) -> None:
 
 
 async def cron_job_without_history(stage: Stage) -> None:
-    await stage.create(_cron_job(successfulJobsHistoryLimit=0, startingDeadlineSeconds=30))
+    await stage.create(cron_job_of(successfulJobsHistoryLimit=0, startingDeadlineSeconds=30))
     await stage.until_status("CronJob", "clock", lambda status: "lastSuccessfulTime" in status)
     await stage.patch("CronJob", "clock", {"spec": {"suspend": True}})
     await stage.until(lambda: not stage.audience.all("Job"), "no Job is kept")
@@ -310,9 +310,9 @@ async def cron_job_without_history(stage: Stage) -> None:
 
 async def job_by_hand(stage: Stage) -> None:
     """What `kubectl create job --from=cronjob/clock` does."""
-    await stage.create(_cron_job(suspend=True))
+    await stage.create(cron_job_of(suspend=True))
     await stage.until(lambda: stage.audience.find("CronJob", "clock") is not None, "it is there")
-    owner = _reference(stage, "CronJob", "clock", controller=True)
+    owner = reference(stage, "CronJob", "clock", controller=True)
     made = job("by-hand")
     marks = {"annotations": {"cronjob.kubernetes.io/instantiate": "manual"}, "ownerReferences": [owner]}
     await stage.create({**made, "metadata": {"name": "by-hand", **marks}})
@@ -323,7 +323,7 @@ async def job_by_hand(stage: Stage) -> None:
 # -- owners ---------------------------------------------------------------------------------------------
 
 
-def _reference(stage: Stage, kind: str, name: str, **more: Any) -> Json:
+def reference(stage: Stage, kind: str, name: str, **more: Any) -> Json:
     found = stage.audience.find(kind, name)
     assert found is not None
     uid = found["metadata"]["uid"]
@@ -340,10 +340,10 @@ async def owners_in_a_circle(stage: Stage) -> None:
         a, b = f"a{number}", f"b{number}"
         await stage.create(config_map(a))
         await _there(stage, a)
-        first = _reference(stage, "ConfigMap", a, blockOwnerDeletion=True)
+        first = reference(stage, "ConfigMap", a, blockOwnerDeletion=True)
         await stage.create(config_map(b, ownerReferences=[first]))
         await _there(stage, b)
-        second = _reference(stage, "ConfigMap", b, blockOwnerDeletion=True)
+        second = reference(stage, "ConfigMap", b, blockOwnerDeletion=True)
         await stage.patch("ConfigMap", a, {"metadata": {"ownerReferences": [second]}})
         await stage.delete("ConfigMap", a, way)
         await stage.until_gone("ConfigMap", a)
@@ -358,7 +358,7 @@ async def owners_elsewhere(stage: Stage) -> None:
     elsewhere = await stage.cluster.get(resource, "kube-root-ca.crt", namespace="default")
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt"}
     there = {**owner, "uid": elsewhere.metadata.uid}
-    wide = _reference(stage, "Namespace", stage.namespace)
+    wide = reference(stage, "Namespace", stage.namespace)
     absent = "00000000-0000-4000-8000-000000000000"
     unknown = {**owner, "apiVersion": "example.com/v1", "kind": "Nothing", "uid": absent}
     await stage.create(config_map("unknown", ownerReferences=[unknown]))

@@ -27,7 +27,8 @@ REST = 80.0  # and to come to rest after the last one
 _ORDERED = ("Deployment", "ReplicaSet", "StatefulSet", "Pod", "Job", "CronJob", "ControllerRevision")
 _HEARD = (
     *_ORDERED, "Namespace", "ConfigMap", "ServiceAccount", "DaemonSet", "Service", "Endpoints",
-    "EndpointSlice", "PersistentVolumeClaim", "Event",
+    "EndpointSlice", "PersistentVolumeClaim", "Event", "Secret", "ReplicationController",
+    "PodDisruptionBudget", "HorizontalPodAutoscaler", "ResourceQuota", "ClusterRole", "Node",
 )  # fmt: skip
 
 
@@ -52,7 +53,7 @@ class Audience:
             self._seen.add(uid)
             self.came.append((int(manifest["metadata"]["resourceVersion"]), title))
         self.objects[uid] = manifest
-        if manifest["kind"] not in ("Pod", "PersistentVolume"):
+        if manifest["kind"] not in ("Pod", "PersistentVolume", "Node"):
             told = self.conditions.setdefault(title, {})
             for kind, line in condition_lines(manifest).items():
                 lines = told.setdefault(kind, [])

@@ -47,11 +47,11 @@ Change: TypeAlias = Create | Update | Bind | Delete
 
 
 class Absent(Struct, frozen=True, kw_only=True):
-    """An object that is not in the picture."""
+    """An object that is not in the picture: one life of a name, or any."""
 
     kind: str
     name: Name
-    uid: str
+    uid: str = ""
 
 
 class News(Struct, frozen=True):
@@ -119,6 +119,8 @@ class Voice(Struct, frozen=True):
     component: str
     tells: Callable[[World, Done], Iterator[News]]
     refused: Callable[[Manifest, Change, str], News] = _error_creating
+    #: whether similar Events are combined; who tells them in the newer way does not
+    combines: bool = True
 
 
 class Behaviour(Struct, frozen=True, kw_only=True):

@@ -66,6 +66,8 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     running = [each for each in jobs if not is_finished(each)]
     active = [each for each in running if uid_of(each) in known or each is job]
     news = [_unexpected(cron_job, each) for each in running if each not in active]
+    if not (job and cron_job["spec"].get("concurrencyPolicy") == "Replace"):
+        news += _missing(world, cron_job)
     status = _status(cron_job, jobs, active, due if job else None)
     if status != status_of(cron_job):
         changes.append(Update(body=with_status(cron_job, status), subresource="status"))
@@ -81,6 +83,13 @@ def _unexpected(cron_job: Manifest, job: Manifest) -> News:
     """A Job that somebody else made in this name, as `kubectl create job --from` does."""
     told = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
     return News(cron_job, "UnexpectedJob", told, warning=True)
+
+
+def _missing(world: World, cron_job: Manifest) -> Iterator[News]:
+    """Jobs that ran and that somebody else took away."""
+    for each in status_of(cron_job).get("active") or ():
+        if world.get(JOB, namespace_of(cron_job), each["name"]) is None:
+            yield News(cron_job, "MissingJob", f"Active job went missing: {each['name']}")
 
 
 def job_name(cron_job: Manifest, due: datetime) -> str:

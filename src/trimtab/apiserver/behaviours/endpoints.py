@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from trimtab.apiserver.behaviours.manifests import (
     Manifest,
     Name,
     age_order,
+    annotations_of,
     condition,
     controller_reference,
     full_name,
@@ -109,10 +110,20 @@ def _is_headless(service: Manifest) -> bool:
     return bool(service["spec"].get("clusterIP") == "None")
 
 
-def _trigger(service: Manifest, targets: Sequence[_Target]) -> str:
-    """The latest moment at which the service or one of its pods changed for it."""
-    times = [(condition(each.pod, "Ready") or {}).get("lastTransitionTime") for each in targets]
-    return str(max(filter(None, [service["metadata"]["creationTimestamp"], *times])))
+def _trigger(targets: Iterable[_Target], known: Mapping[str, bool]) -> dict[str, str]:
+    """Since when a rewrite has been due: the first change of a pod's readiness that is news, if any is."""
+    times = (
+        (condition(each.pod, "Ready") or {}).get("lastTransitionTime")
+        for each in targets
+        if known.get(uid_of(each.pod)) != is_ready(each.pod)
+    )
+    first = min(filter(None, times), default=None)
+    return {} if first is None else {TRIGGER: first}
+
+
+def _made(service: Manifest) -> dict[str, str]:
+    """What is written for the first time was due when the service was made."""
+    return {TRIGGER: service["metadata"]["creationTimestamp"]}
 
 
 # -- slices ---------------------------------------------------------------------------------------------
@@ -121,7 +132,13 @@ def _trigger(service: Manifest, targets: Sequence[_Target]) -> str:
 def _slices(world: World, service: Manifest, targets: Sequence[_Target]) -> Iterator[Change]:
     """One slice per hundred pods with the same ports; a service without pods has an empty one."""
     found = sorted(_own_slices(world, service), key=age_order)
-    wanted = list(_wanted_slices(service, targets))
+    known = {
+        each["targetRef"]["uid"]: each["conditions"]["serving"]
+        for one in found
+        for each in one.get("endpoints") or ()
+    }
+    trigger = _trigger(targets, known) if found else _made(service)
+    wanted = list(_wanted_slices(service, targets, trigger))
     for index, body in enumerate(wanted):
         if index >= len(found):
             yield Create(body)
@@ -149,12 +166,14 @@ def _differs(found: Manifest, body: Manifest) -> bool:
     )
 
 
-def _wanted_slices(service: Manifest, targets: Sequence[_Target]) -> Iterator[dict[str, Any]]:
+def _wanted_slices(
+    service: Manifest, targets: Sequence[_Target], trigger: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     groups: dict[tuple[tuple[str, int, str, str], ...], list[_Target]] = {}
     for target in targets:
         groups.setdefault(target.ports, []).append(target)
     if not groups:
-        yield _slice(service, targets, None, None)
+        yield _slice(service, trigger, None, None)
     for ports, members in groups.items():
         written = [
             {"name": name, "port": number, "protocol": protocol, **present(appProtocol=application)}
@@ -162,12 +181,12 @@ def _wanted_slices(service: Manifest, targets: Sequence[_Target]) -> Iterator[di
         ]
         for start in range(0, len(members), _PER_SLICE):
             endpoints = [_endpoint(service, each.pod) for each in members[start : start + _PER_SLICE]]
-            yield _slice(service, targets, endpoints, written)
+            yield _slice(service, trigger, endpoints, written)
 
 
 def _slice(
     service: Manifest,
-    targets: Sequence[_Target],
+    trigger: Mapping[str, str],
     endpoints: list[dict[str, Any]] | None,
     ports: list[dict[str, Any]] | None,
 ) -> dict[str, Any]:
@@ -181,7 +200,7 @@ def _slice(
             "generateName": f"{name_of(service)}-",
             "namespace": namespace_of(service),
             "labels": labels,
-            "annotations": {TRIGGER: _trigger(service, targets)},
+            "annotations": dict(trigger),
             "ownerReferences": [controller_reference(service)],
         },
         "addressType": "IPv4",
@@ -221,18 +240,29 @@ def _legacy(service: Manifest, found: Manifest | None, targets: Sequence[_Target
     if _is_headless(service):
         labels[HEADLESS] = ""
     subsets = list(_subsets(service, targets))
-    metadata = {
-        "name": name_of(service),
-        "namespace": namespace_of(service),
-        "labels": labels,
-        "annotations": {TRIGGER: _trigger(service, targets)},
-    }
     if found is None:
-        body = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
-        yield Create({**body, **present(subsets=subsets)})
+        metadata = {"name": name_of(service), "namespace": namespace_of(service), "labels": labels}
+        body = {"apiVersion": "v1", "kind": "Endpoints"}
+        yield Create(
+            {**body, "metadata": {**metadata, "annotations": _made(service)}, **present(subsets=subsets)}
+        )
     elif (found.get("subsets") or []) != subsets or labels_of(found) != labels:
-        kept = with_metadata(found, labels=labels, annotations=metadata["annotations"])
+        staying = [each for each in targets if not is_going(each.pod)]
+        trigger = _trigger(staying, _addressed(found))
+        others = {key: value for key, value in annotations_of(found).items() if key != TRIGGER}
+        kept = with_metadata(found, labels=labels, annotations={**others, **trigger})
         yield Update(body={**kept, "subsets": subsets})
+
+
+def _addressed(endpoints: Manifest) -> dict[str, bool]:
+    """The pods that Endpoints lead to, and whether they are said to be ready."""
+    return {
+        each["targetRef"]["uid"]: field == "addresses"
+        for one in endpoints.get("subsets") or ()
+        for field in ("addresses", "notReadyAddresses")
+        for each in one.get(field) or ()
+        if "targetRef" in each
+    }
 
 
 def _subsets(service: Manifest, targets: Sequence[_Target]) -> Iterator[dict[str, Any]]:

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
-
 from trimtab.apiserver.behaviours.changes import (
     Bind,
     Change,
@@ -39,6 +37,7 @@ from trimtab.apiserver.behaviours.manifests import (
     controller_of,
     full_name,
     kind_of,
+    labels_of,
     name_of,
     namespace_of,
     stamp,
@@ -48,16 +47,6 @@ from trimtab.apiserver.behaviours.manifests import (
 from trimtab.apiserver.behaviours.world import World
 
 ENDS = ("Complete", "Failed")
-
-
-class Said(Struct, frozen=True):
-    """By what an Event is known again: who says what of whom."""
-
-    component: str
-    uid: str
-    reason: str
-    message: str
-    field: str = ""
 
 
 def event(news: News, component: str, now: datetime, number: int) -> dict[str, Any]:
@@ -90,9 +79,10 @@ def event(news: News, component: str, now: datetime, number: int) -> dict[str, A
     }
 
 
-def told_again(before: Manifest, now: datetime) -> dict[str, Any]:
-    """The Event that tells the same once more."""
-    return {**before, "count": before.get("count", 1) + 1, "lastTimestamp": stamp(now)}
+def told_again(before: Manifest, news: News, now: datetime) -> dict[str, Any]:
+    """The Event that tells the same once more, or something so similar that only the message changes."""
+    times = {"count": before.get("count", 1) + 1, "lastTimestamp": stamp(now)}
+    return {**before, **times, "message": news.message}
 
 
 # -- controllers ------------------------------------------------------------------------------------------
@@ -147,6 +137,8 @@ def _in_order(world: World, done: Done) -> Iterator[News]:
             made, verb = done.after, "Create"
         case Delete(target=target) if kind_of(target) == POD:
             made, verb = target, "Delete"
+        case Update(body=body) if kind_of(body) == POD and labels_of(body) != labels_of(done.before or body):
+            made, verb = body, "Update"
         case _:
             return
     owner = _owner(world, made)
@@ -167,9 +159,10 @@ def _claimed(world: World, claim: Manifest) -> Iterator[News]:
 
 
 def _unordered(owner: Manifest, change: Change, why: str) -> News:
-    pod = name_of(change.body) if isinstance(change, Create) else ""
-    told = f"Create Pod {pod} in StatefulSet {name_of(owner)} failed error: {why}"
-    return News(owner, "FailedCreate", told, warning=True)
+    verb = "Update" if isinstance(change, Update) else "Create"
+    pod = name_of(change.body) if isinstance(change, Create | Update) else ""
+    told = f"{verb} Pod {pod} in StatefulSet {name_of(owner)} failed error: {why}"
+    return News(owner, f"Failed{verb}", told, warning=True)
 
 
 def _job(world: World, done: Done) -> Iterator[News]:
@@ -266,8 +259,13 @@ def _container(
     waiting = (state.get("waiting") or {}).get("reason", "")
     was = ((before.get("state") or {}).get("waiting") or {}).get("reason", "")
     started = now.get("containerID", "") != before.get("containerID", "") and now.get("containerID")
-    if started:
+    if started and _is_pulled(pod, now["name"]):
+        yield "Pulling", f'Pulling image "{image}"', False
+        told = f'Successfully pulled image "{image}" in 0s (0s including waiting). Image size: 0 bytes.'
+        yield "Pulled", told, False
+    elif started:
         yield "Pulled", f'Container image "{image}" already present on machine', False
+    if started:
         yield "Created", "Container created", False
         yield "Started", "Container started", False
     if waiting == "ErrImagePull" != was:
@@ -282,15 +280,25 @@ def _container(
         yield "BackOff", f"Back-off restarting failed container {now['name']} in pod {where}", True
 
 
+def _is_pulled(pod: Manifest, container: str) -> bool:
+    """Whether the container's image is fetched each time; others are on every node already."""
+    return any(
+        each["name"] == container and each.get("imagePullPolicy") == "Always"
+        for each in pod["spec"]["containers"]
+    )
+
+
 # -- who speaks -------------------------------------------------------------------------------------------
 
 DEPLOYMENT_VOICE = Voice("deployment-controller", _scaled)
 REPLICA_SET_VOICE = Voice("replicaset-controller", _with_pods)
 STATEFUL_SET_VOICE = Voice("statefulset-controller", _in_order, _unordered)
+REPLICATION_CONTROLLER_VOICE = Voice("replication-controller", _with_pods)
 DAEMON_SET_VOICE = Voice("daemonset-controller", _with_pods)
 JOB_VOICE = Voice("job-controller", _job)
 CRON_JOB_VOICE = Voice("cronjob-controller", _cron_job)
-SCHEDULER_VOICE = Voice("default-scheduler", _placed)
+SCHEDULER_VOICE = Voice("default-scheduler", _placed, combines=False)
 GARBAGE_VOICE = Voice("garbage-collector-controller", nothing_more)
 CLAIM_VOICE = Voice("persistentvolume-controller", nothing_more)
+DISRUPTION_VOICE = Voice("controllermanager", nothing_more)
 KUBELET_VOICE = Voice("kubelet", _containers)

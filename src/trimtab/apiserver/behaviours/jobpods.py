@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,9 @@ from trimtab.apiserver.behaviours.changes import Update
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
     annotations_of,
+    condition,
     finalizers_of,
+    is_true,
     moment,
     name_of,
     status_of,
@@ -22,6 +24,7 @@ from trimtab.apiserver.behaviours.readiness import dispensable_first, is_active
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
 INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
 
 
 def without_tracking(pod: Manifest) -> Update:
@@ -31,7 +34,7 @@ def without_tracking(pod: Manifest) -> Update:
 
 
 def finished_at(pod: Manifest) -> datetime | None:
-    """When the pod's last container ended, if the pod is over."""
+    """When the pod ended, if it is over: by its containers, by its readiness, or else when it was made."""
     status = status_of(pod)
     if status.get("phase") not in ("Succeeded", "Failed"):
         return None
@@ -40,7 +43,8 @@ def finished_at(pod: Manifest) -> datetime | None:
         for each in status.get("containerStatuses") or ()
         if (at := each.get("state", {}).get("terminated", {}).get("finishedAt"))
     ]
-    return moment(max(ends, default=pod["metadata"]["creationTimestamp"]))
+    unready = None if is_true(pod, "Ready") else (condition(pod, "Ready") or {}).get("lastTransitionTime")
+    return moment(max(ends, default=unready or pod["metadata"]["creationTimestamp"]))
 
 
 def surplus(job: Manifest, active: Sequence[Manifest], count: int) -> list[Manifest]:
@@ -48,27 +52,23 @@ def surplus(job: Manifest, active: Sequence[Manifest], count: int) -> list[Manif
     return dispensable_first(active)[:count] if count > 0 else []
 
 
-def job_pods(
-    job: Manifest, pods: Iterable[Manifest], count: int, given_up: Collection[int] = ()
-) -> Iterator[dict[str, Any]]:
-    """So many new pods; those of an indexed Job take the lowest indexes that are free and not given up."""
-    template = job["spec"]["template"]
-    if job["spec"].get("completionMode") != "Indexed":
-        for _ in range(count):
-            yield pod_from(job, template, finalizers=(FINALIZER,))
-        return
-    pods = list(pods)
+def plain_pod(job: Manifest) -> dict[str, Any]:
+    """A new pod of a Job whose pods are all alike."""
+    return pod_from(job, job["spec"]["template"], finalizers=(FINALIZER,))
+
+
+def free_indexes(
+    job: Manifest, pods: Sequence[Manifest], count: int, given_up: Collection[int] = ()
+) -> list[int]:
+    """So many of the lowest indexes that are free and not given up."""
     taken = completed_indexes(job, pods) | {index_of(pod) for pod in pods if is_active(pod)} | set(given_up)
-    free = (index for index in range(job["spec"]["completions"]) if index not in taken)
-    for index, _ in zip(free, range(count), strict=False):
-        failures = sum(index_of(pod) == index and status_of(pod).get("phase") == "Failed" for pod in pods)
-        yield _indexed_pod(job, index, failures)
+    return [index for index in range(job["spec"]["completions"]) if index not in taken][:count]
 
 
-def _indexed_pod(job: Manifest, index: int, failures: int) -> dict[str, Any]:
+def indexed_pod(job: Manifest, index: int, marks: Mapping[str, str]) -> dict[str, Any]:
+    """A new pod for an index, with what these annotations say of its past."""
     template, mark = job["spec"]["template"], {INDEX: str(index)}
-    counted = {} if job["spec"].get("backoffLimitPerIndex") is None else {INDEX_FAILURES: str(failures)}
-    pod = pod_from(job, template, labels=mark, annotations={**mark, **counted}, finalizers=(FINALIZER,))
+    pod = pod_from(job, template, labels=mark, annotations={**mark, **marks}, finalizers=(FINALIZER,))
     reference = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
     variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": reference}
     spec = {"hostname": f"{name_of(job)}-{index}", **template["spec"]}

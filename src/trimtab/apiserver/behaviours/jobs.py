@@ -24,12 +24,15 @@ from trimtab.apiserver.behaviours.changes import (
     decision,
 )
 from trimtab.apiserver.behaviours.events import JOB_VOICE
+from trimtab.apiserver.behaviours.jobindexes import failure_marks, last_failures, tried_again_at
 from trimtab.apiserver.behaviours.jobpods import (
     FINALIZER,
     completed_indexes,
     finished_at,
+    free_indexes,
     index_ranges,
-    job_pods,
+    indexed_pod,
+    plain_pod,
     surplus,
     without_tracking,
 )
@@ -260,12 +263,23 @@ class _Sync:
         missing = wanted - len(active)
         if self._spec.get("podReplacementPolicy") == "Failed":
             missing -= self._terminating
-        if missing <= 0 or self._must_wait():
-            return [], active
-        made: list[Change] = [
-            Create(body) for body in job_pods(self._job, self._pods, missing, self._given_up)
-        ]
-        return made, active
+        return [Create(body) for body in self._new_pods(max(0, missing))], active
+
+    def _new_pods(self, count: int) -> Iterator[dict[str, Any]]:
+        """The missing pods that need not wait after failures."""
+        by_index = self._spec.get("backoffLimitPerIndex") is not None
+        if not count or (not by_index and self._must_wait()):
+            return
+        if not self._indexed:
+            yield from (plain_pod(self._job) for _ in range(count))
+            return
+        last = last_failures(self._pods)
+        waits = tried_again_at(last, self._timing) if by_index else {}
+        for index in free_indexes(self._job, self._pods, count, self._given_up):
+            if (due := waits.get(index, self._now)) > self._now:
+                self._look_at(due)
+            else:
+                yield indexed_pod(self._job, index, failure_marks(self._job, last.get(index)))
 
     def _wanted(self, counts: _Counts, active: int) -> int:
         succeeded, parallelism = self._succeeded(counts), self._spec.get("parallelism", 1)

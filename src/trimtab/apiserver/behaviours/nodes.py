@@ -6,23 +6,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from trimtab.apiserver.behaviours.changes import NOTHING, Actor, Behaviour, Create, Decision, Update, decision
+from trimtab.apiserver.behaviours.changes import NOTHING, Actor, Behaviour, Create, Decision, decision
 from trimtab.apiserver.behaviours.kinds import NODE
-from trimtab.apiserver.behaviours.manifests import (
-    Manifest,
-    Name,
-    full_name,
-    is_true,
-    kind_of,
-    stamp,
-    with_spec,
-)
+from trimtab.apiserver.behaviours.manifests import Manifest, Name, stamp
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 
 EMBEDDED = "embedded"
-NOT_READY = "node.kubernetes.io/not-ready"  # a taint that the server gives to every new node
-_ROOM = {"cpu": "64", "ephemeral-storage": "1Ti", "memory": "256Gi", "pods": "10k"}
+#: more than anybody asks for: nothing really runs here
+_ROOM = {"cpu": "10k", "ephemeral-storage": "1Pi", "memory": "100Ti", "pods": "1M"}
 _HEALTHY = {
     "MemoryPressure": ("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -32,15 +24,8 @@ _HEALTHY = {
 
 
 def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
-    """Make the node, unless the cluster has nodes of its own; a node that is ready may take pods."""
-    node = world.get(NODE, *name)
-    if node is None:
-        return NOTHING if world.all(NODE) else decision([Create(_node(name[1], now))])
-    taints = node["spec"].get("taints") or []
-    left = [each for each in taints if each["key"] != NOT_READY]
-    if left == taints or not is_true(node, "Ready"):
-        return NOTHING
-    return decision([Update(body=with_spec(node, taints=left))])
+    """Make the node, unless the cluster has nodes of its own."""
+    return NOTHING if world.all(NODE) else decision([Create(_node(name[1], now))])
 
 
 def _node(name: str, now: datetime) -> dict[str, Any]:
@@ -63,9 +48,8 @@ def _node(name: str, now: datetime) -> dict[str, Any]:
 
 
 def concerned(world: World, changed: Manifest) -> Iterator[Name]:
-    """A node that is there; one that somebody deletes stays away."""
-    if kind_of(changed) == NODE and world.get(NODE, *full_name(changed)) is not None:
-        yield full_name(changed)
+    """A node that somebody deletes stays away."""
+    return iter(())
 
 
 NODES = Behaviour(

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.apiserver.behaviours.changes import Update
-from trimtab.apiserver.behaviours.kinds import full_kind
+from trimtab.apiserver.behaviours.kinds import REPLICATION_CONTROLLER, full_kind
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
     Name,
@@ -36,8 +36,11 @@ class Claims(Struct, frozen=True, kw_only=True):
 
 
 def selector_of(owner: Manifest) -> LabelSelector:
-    """The label selector of a controller."""
-    return label_selector(owner["spec"].get("selector"))
+    """The label selector of a controller; that of a ReplicationController is nothing but labels."""
+    selector = owner["spec"].get("selector")
+    if kind_of(owner) == REPLICATION_CONTROLLER:
+        selector = {"matchLabels": selector} if selector else None
+    return label_selector(selector)
 
 
 def claims(world: World, owner: Manifest, kind: str) -> Claims:

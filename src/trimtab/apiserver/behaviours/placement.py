@@ -1,10 +1,13 @@
-"""Where may a pod run? Nodes that fit by selector, affinity, taints and claims, or why none does. Pure."""
+"""Where may a pod run? Nodes that fit by selector, affinity, taints, room, claims, or why none does. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from trimtab.apiserver.behaviours.changes import (
     NOTHING,
@@ -17,6 +20,7 @@ from trimtab.apiserver.behaviours.changes import (
 )
 from trimtab.apiserver.behaviours.events import SCHEDULER_VOICE
 from trimtab.apiserver.behaviours.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD
+from trimtab.apiserver.behaviours.load import PODS, has_room, requested, room, shortages
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
     Name,
@@ -30,13 +34,27 @@ from trimtab.apiserver.behaviours.manifests import (
     replaced,
     stamp,
     status_of,
+    uid_of,
     with_status,
 )
 from trimtab.apiserver.behaviours.readiness import is_over
+from trimtab.apiserver.behaviours.taints import UNSCHEDULABLE
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 
-_NO_HELP = "preemption: 0/{total} nodes are available: {total} Preemption is not helpful for scheduling."
+_CORDON = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+_CORDONED = "node(s) were unschedulable"
+_TAINTED = "node(s) had untolerated taint(s)"
+_UNCHOSEN = "node(s) didn't match Pod's node affinity/selector"
+_NO_HELP = "Preemption is not helpful for scheduling"
+_NO_VICTIMS = "No preemption victims found for incoming pod"
+
+
+class _Misfit(Struct, frozen=True):
+    """Why a node does not take a pod, and whether it might if others left it."""
+
+    reasons: tuple[str, ...]
+    only_full: bool = False
 
 
 def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
@@ -46,17 +64,30 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
         return NOTHING
     if pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"):
         return NOTHING
-    problem = claims_problem(world, pod)
     nodes = sorted(world.all(NODE), key=name_of)
-    fitting = [] if problem else [node for node in nodes if fits(pod, node)]
+    if problem := claims_problem(world, pod):
+        return _unschedulable(pod, _message(problem, [_NO_HELP] * len(nodes)), now)
+    asked = requested(pod)
+    misfits = {name_of(node): _misfit(world, pod, node, asked) for node in nodes}
+    fitting = [name for name, misfit in misfits.items() if misfit is None]
     if not fitting:
-        return _unschedulable(pod, problem or _misfits(pod, nodes), len(nodes), now)
-    busy: dict[str, int] = {}
-    for other in world.all(POD):
-        node_name = other["spec"].get("nodeName", "")
-        busy[node_name] = busy.get(node_name, 0) + 1
-    best = min(fitting, key=lambda node: (busy.get(name_of(node), 0), name_of(node)))
-    return decision([Bind(pod=pod, node=name_of(best))])
+        return _unschedulable(pod, _told([each for each in misfits.values() if each]), now)
+    best = min(fitting, key=lambda node: (world.load(node)[PODS], node))
+    return decision([Bind(pod=pod, node=best)])
+
+
+def _misfit(world: World, pod: Manifest, node: Manifest, asked: Mapping[str, int]) -> _Misfit | None:
+    """The first thing that keeps the pod from the node, in the order in which a scheduler asks."""
+    if node["spec"].get("unschedulable") and not _all_tolerated(pod, [_CORDON]):
+        return _Misfit((_CORDONED,))
+    if not tolerates(pod, node):
+        return _Misfit((_TAINTED,))
+    if not is_chosen(pod, node):
+        return _Misfit((_UNCHOSEN,))
+    has = room(node)
+    short = tuple(shortages(asked, world.load(name_of(node)), has))
+    words = tuple("Too many pods" if each == PODS else f"Insufficient {each}" for each in short)
+    return _Misfit(words, only_full=has_room(asked, has)) if words else None
 
 
 def claims_of(pod: Manifest) -> Iterator[str]:
@@ -95,8 +126,10 @@ def is_chosen(pod: Manifest, node: Manifest) -> bool:
 def tolerates(pod: Manifest, node: Manifest) -> bool:
     """Whether the pod bears every taint of the node that keeps pods away."""
     taints = [each for each in node["spec"].get("taints") or () if each["effect"] != "PreferNoSchedule"]
-    if node["spec"].get("unschedulable"):
-        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    return _all_tolerated(pod, [*taints, *([_CORDON] if node["spec"].get("unschedulable") else [])])
+
+
+def _all_tolerated(pod: Manifest, taints: Sequence[Mapping[str, Any]]) -> bool:
     tolerations = pod["spec"].get("tolerations") or ()
     return all(any(_tolerated(taint, each) for each in tolerations) for taint in taints)
 
@@ -141,18 +174,24 @@ def _holds(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
             return False
 
 
-def _misfits(pod: Manifest, nodes: Sequence[Manifest]) -> str:
-    unchosen = sum(not is_chosen(pod, node) for node in nodes)
-    tainted = len(nodes) - unchosen
-    reasons = [f"{tainted} node(s) had untolerated taint(s)"] if tainted else []
-    reasons += [f"{unchosen} node(s) didn't match Pod's node affinity/selector"] if unchosen else []
-    return ", ".join(reasons)
+def _told(misfits: Sequence[_Misfit]) -> str:
+    """Why no node takes the pod, in the words of the scheduler."""
+    if not misfits:
+        return "no nodes available to schedule pods"
+    why = _counted(reason for each in misfits for reason in each.reasons)
+    return _message(why, [_NO_VICTIMS if each.only_full else _NO_HELP for each in misfits])
 
 
-def _unschedulable(pod: Manifest, problem: str, nodes: int, now: datetime) -> Decision:
-    message = f"0/{nodes} nodes are available: {problem}. {_NO_HELP.format(total=nodes)}"
-    if nodes == 0:
-        message = "no nodes available to schedule pods"
+def _message(why: str, preemption: Sequence[str]) -> str:
+    none = f"0/{len(preemption)} nodes are available:"
+    return f"{none} {why}. preemption: {none} {_counted(preemption)}."
+
+
+def _counted(reasons: Iterable[str]) -> str:
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))
+
+
+def _unschedulable(pod: Manifest, message: str, now: datetime) -> Decision:
     condition = {
         "type": "PodScheduled",
         "status": "False",
@@ -170,13 +209,16 @@ def _unschedulable(pod: Manifest, problem: str, nodes: int, now: datetime) -> De
 
 
 def concerned(world: World, changed: Manifest) -> Iterator[Name]:
-    """A pod itself; with a node or a claim, every pod that waits for a place."""
-    kind = kind_of(changed)
+    """A pod itself; with a node, a claim or a pod that makes room, every pod that waits for a place."""
+    kind, namespace = kind_of(changed), namespace_of(changed)
     if kind == POD:
         yield full_name(changed)
-    elif kind in (NODE, PERSISTENT_VOLUME_CLAIM):
-        for pod in world.all(POD, namespace_of(changed) or None):
-            if not pod["spec"].get("nodeName"):
+        if not changed["spec"].get("nodeName") or (world.by_uid(uid_of(changed)) and not is_over(changed)):
+            return
+        namespace = ""
+    if kind in (NODE, PERSISTENT_VOLUME_CLAIM, POD):
+        for pod in world.unplaced():
+            if namespace in ("", namespace_of(pod)):
                 yield full_name(pod)
 
 

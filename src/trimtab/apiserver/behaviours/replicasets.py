@@ -1,9 +1,13 @@
-"""ReplicaSets: as many pods of one template as were asked for, and a status that counts them. Pure."""
+"""ReplicaSets: as many pods of one template as were asked for, and a status that counts them. Pure.
+
+ReplicationControllers, their elders, do the same and count a little less.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from trimtab.apiserver.behaviours.changes import (
@@ -16,14 +20,15 @@ from trimtab.apiserver.behaviours.changes import (
     Delete,
     Update,
 )
-from trimtab.apiserver.behaviours.events import REPLICA_SET_VOICE
-from trimtab.apiserver.behaviours.kinds import POD, REPLICA_SET
+from trimtab.apiserver.behaviours.events import REPLICA_SET_VOICE, REPLICATION_CONTROLLER_VOICE
+from trimtab.apiserver.behaviours.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER
 from trimtab.apiserver.behaviours.manifests import (
     Condition,
     Manifest,
     Name,
     generation_of,
     is_going,
+    kind_of,
     labels_of,
     present,
     replaced,
@@ -48,9 +53,9 @@ from trimtab.apiserver.behaviours.world import Refused, World
 BURST = 500  # pods made or given up in one go
 
 
-def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
+def decide(world: World, name: Name, now: datetime, timing: Timing, *, kind: str = REPLICA_SET) -> Decision:
     """Make missing pods, give up surplus ones, and write down how many there are."""
-    replica_set = world.get(REPLICA_SET, *name)
+    replica_set = world.get(kind, *name)
     if replica_set is None:
         return NOTHING
     claimed = claims(world, replica_set, POD)
@@ -88,9 +93,10 @@ def _status(
     pods = list(pods)
     active = [pod for pod in pods if is_active(pod)]
     wanted = ((replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}).items()
+    going = {"terminatingReplicas": sum(is_terminating(pod) for pod in pods)}
     return {
         "replicas": len(active),
-        "terminatingReplicas": sum(is_terminating(pod) for pod in pods),
+        **(going if kind_of(replica_set) == REPLICA_SET else {}),
         **present(
             fullyLabeledReplicas=sum(wanted <= labels_of(pod).items() for pod in active),
             readyReplicas=sum(is_ready(pod) for pod in active),
@@ -115,11 +121,18 @@ def _conditions(replica_set: Manifest, refused: Refused | None, now: datetime) -
     return replaced(conditions, failure)
 
 
-def concerned(world: World, changed: Manifest) -> Iterator[Name]:
+def concerned(world: World, changed: Manifest, *, kind: str = REPLICA_SET) -> Iterator[Name]:
     """A ReplicaSet itself, or whoever owns or may adopt the pod."""
-    return own_or_owner(world, changed, kind=REPLICA_SET, dependent=POD)
+    return own_or_owner(world, changed, kind=kind, dependent=POD)
 
 
 REPLICA_SETS = Behaviour(
     title="replica sets", actor=Actor.CONTROLLERS, decide=decide, concerned=concerned, voice=REPLICA_SET_VOICE
+)
+REPLICATION_CONTROLLERS = Behaviour(
+    title="replication controllers",
+    actor=Actor.CONTROLLERS,
+    decide=partial(decide, kind=REPLICATION_CONTROLLER),
+    concerned=partial(concerned, kind=REPLICATION_CONTROLLER),
+    voice=REPLICATION_CONTROLLER_VOICE,
 )

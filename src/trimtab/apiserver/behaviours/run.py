@@ -24,8 +24,9 @@ from trimtab.apiserver.behaviours.changes import (
     Done,
     News,
     Update,
+    Voice,
 )
-from trimtab.apiserver.behaviours.events import Said, event, told_again
+from trimtab.apiserver.behaviours.chronicle import Chronicle
 from trimtab.apiserver.behaviours.kinds import CUSTOM_RESOURCE_DEFINITION, POD
 from trimtab.apiserver.behaviours.manifests import Manifest, Name, full_name, kind_of, namespace_of, uid_of
 from trimtab.apiserver.behaviours.registry import every_behaviour
@@ -54,8 +55,6 @@ _DISCOVERY = "discovery"
 #: one queue for all: what is touched again while it waits is looked at once, after what was touched before it
 _EVERYBODY = ""
 _POLICY = WorkPolicy(concurrency=1, per_tenant=1, rate=Rate(per_second=1e6, burst=1_000_000))
-#: Events that may be counted up when they are told again
-_REMEMBERED = 4096
 _log = logging.getLogger(__name__)
 
 
@@ -88,8 +87,7 @@ class Behaviours:
         self._complete = asyncio.Event()
         self._due: dict[Key, float] = {}  # what is to be looked at, and when
         self._held: set[Key] = set()  # what sits out after a failure, whoever asks for it
-        self._said: dict[Said, Manifest] = {}
-        self._events = 0
+        self._chronicle = Chronicle()
         self._at_work = 0
         self._ran = asyncio.Event()
         self._workers: KeyedWorkers[Key] = KeyedWorkers(
@@ -239,7 +237,7 @@ class Behaviours:
             return
         if behaviour.voice is not None:
             for news in decision.news:
-                await self._say(news, behaviour.voice.component)
+                await self._say(news, behaviour.voice)
         for change in decision.changes:
             if not await self._perform(change, behaviour, refused_to=decision.on_behalf_of):
                 self._offer((behaviour.title, name))
@@ -257,7 +255,7 @@ class Behaviours:
             except NotFound:
                 continue
             self._heard(found)
-            if found.metadata.uid == absent.uid:
+            if absent.uid in ("", found.metadata.uid):
                 return False
         return True
 
@@ -346,26 +344,26 @@ class Behaviours:
     async def _tell(self, behaviour: Behaviour, done: Done) -> None:
         if behaviour.voice is not None:
             for news in behaviour.voice.tells(self._world, done):
-                await self._say(news, behaviour.voice.component)
+                await self._say(news, behaviour.voice)
 
     async def _tell_refusal(self, behaviour: Behaviour, owner: str, change: Change, why: str) -> None:
         about = self._world.by_uid(owner)
         if behaviour.voice is not None and about is not None:
-            await self._say(behaviour.voice.refused(about, change, why), behaviour.voice.component)
+            await self._say(behaviour.voice.refused(about, change, why), behaviour.voice)
 
-    async def _say(self, news: News, component: str) -> None:
+    async def _say(self, news: News, voice: Voice) -> None:
         """Write an Event, or count one up; nobody's work depends on it, so a failure is let go."""
-        said = Said(component, uid_of(news.about), news.reason, news.message, news.field)
-        before, now = self._said.pop(said, None), self._clock.now()
-        self._events += 1
-        body = told_again(before, now) if before else event(news, component, now, self._events)
-        change = Update(body=body) if before else Create(body)
-        with contextlib.suppress(TrimtabError):
-            written = await self._write(change, Write(manager=component))
-            if written is not None:
-                self._said[said] = written
-        if len(self._said) > _REMEMBERED:
-            del self._said[next(iter(self._said))]
+        now = self._clock.now()
+        telling = self._chronicle.telling(news, voice.component, now, combines=voice.combines)
+        if telling is None:
+            return
+        change = Create(telling.body) if telling.is_new else Update(body=telling.body)
+        try:
+            written = await self._write(change, Write(manager=voice.component))
+        except TrimtabError:
+            self._chronicle.forget(telling.said)
+        else:
+            self._chronicle.keep(telling.said, written or telling.body)
 
     async def _bind(self, pod: Manifest, node: str, write: Write) -> None:
         namespace, name = full_name(pod)

@@ -48,6 +48,8 @@ from trimtab.kube.quantity import percent_of
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 REVISION_LABEL = "controller-revision-hash"
+NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 
 def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
@@ -129,6 +131,8 @@ class _Look:
         elif not is_going(pod):
             yield from self._missing_claims(ordinal)
             yield from self._claims_in_order(ordinal)
+            if labels_of(pod).get(NAME_LABEL) != name_of(pod):
+                yield Update(body=with_metadata(pod, labels={**labels_of(pod), **self._identity(ordinal)}))
 
     def _is_healthy(self, ordinal: int) -> bool:
         pod = self._pods.get(ordinal)
@@ -153,11 +157,7 @@ class _Look:
     def _pod(self, ordinal: int) -> dict[str, Any]:
         revision = self._revision_for(ordinal)
         name = f"{name_of(self._set)}-{ordinal}"
-        labels = {
-            "statefulset.kubernetes.io/pod-name": name,
-            "apps.kubernetes.io/pod-index": str(ordinal),
-            REVISION_LABEL: name_of(revision),
-        }
+        labels = {**self._identity(ordinal), REVISION_LABEL: name_of(revision)}
         pod = pod_from(self._set, template_of(revision), name=name, labels=labels)
         spec = {**pod["spec"], "hostname": name}
         if self._spec.get("serviceName"):
@@ -165,6 +165,10 @@ class _Look:
         if volumes := self._volumes(spec, ordinal):
             spec["volumes"] = volumes
         return {**pod, "spec": spec}
+
+    def _identity(self, ordinal: int) -> dict[str, str]:
+        """The labels by which one pod of the set can be chosen."""
+        return {NAME_LABEL: f"{name_of(self._set)}-{ordinal}", INDEX_LABEL: str(ordinal)}
 
     def _revision_for(self, ordinal: int) -> Manifest:
         """Numbers below the partition, and those an update has not come to, keep the revision they had."""

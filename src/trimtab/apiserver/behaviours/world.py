@@ -7,11 +7,14 @@ returns. So a decision made right after a write already sees it, and nothing is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
 
+from trimtab.apiserver.behaviours.kinds import POD
+from trimtab.apiserver.behaviours.load import requested
 from trimtab.apiserver.behaviours.manifests import (
     Manifest,
     full_name,
@@ -22,6 +25,7 @@ from trimtab.apiserver.behaviours.manifests import (
     uid_of,
     version_of,
 )
+from trimtab.apiserver.behaviours.readiness import is_over
 from trimtab.kube.discovery import Resource
 from trimtab.kube.selectors import LabelSelector
 
@@ -43,6 +47,8 @@ class World:
         self._by_uid: dict[str, Manifest] = {}
         self._dependents: dict[str, dict[str, None]] = {}
         self._contents: dict[str, dict[str, None]] = {}
+        self._loads: dict[str, Counter[str]] = {}
+        self._unplaced: dict[str, None] = {}
         self._gone: dict[str, None] = {}
         self.served: dict[str, Resource] = {}  # what the server has, by kind
         self.known_kinds: set[str] = set()  # of which everything that exists has been told
@@ -87,6 +93,14 @@ class World:
         """Everything in a namespace."""
         return [self._by_uid[each] for each in self._contents.get(namespace, ())]
 
+    def load(self, node: str) -> Counter[str]:
+        """What the pods on a node ask of it, those that are over left out."""
+        return self._loads.get(node, Counter())
+
+    def unplaced(self) -> list[Manifest]:
+        """The pods that have no node."""
+        return [self._by_uid[each] for each in self._unplaced]
+
     # -- painting -----------------------------------------------------------------------------------------
 
     def put(self, manifest: Manifest) -> bool:
@@ -125,6 +139,8 @@ class World:
             self._contents.setdefault(namespace, {})[uid] = None
         for owner in owners_of(manifest):
             self._dependents.setdefault(owner["uid"], {})[uid] = None
+        if kind_of(manifest) == POD:
+            self._place(manifest)
 
     def _unlink(self, manifest: Manifest) -> None:
         uid, (namespace, name) = uid_of(manifest), full_name(manifest)
@@ -138,3 +154,18 @@ class World:
             self._dependents[owner["uid"]].pop(uid, None)
             if not self._dependents[owner["uid"]]:
                 del self._dependents[owner["uid"]]
+        if kind_of(manifest) == POD:
+            self._unplace(manifest)
+
+    def _place(self, pod: Manifest) -> None:
+        node = pod["spec"].get("nodeName", "")
+        if not node:
+            self._unplaced[uid_of(pod)] = None
+        elif not is_over(pod):
+            self._loads.setdefault(node, Counter()).update(requested(pod))
+
+    def _unplace(self, pod: Manifest) -> None:
+        node = pod["spec"].get("nodeName", "")
+        self._unplaced.pop(uid_of(pod), None)
+        if node and not is_over(pod):
+            self._loads[node].subtract(requested(pod))

@@ -74,7 +74,7 @@ def kind_rank(kind: str) -> int:
 
 def ordered(places: Iterable[Slot]) -> tuple[Slot, ...]:
     """The steps in the order in which they are to be done, with the waves and phases they end up in."""
-    given: Iterable[Place] = tuple(places)
+    given: Iterable[Slot] = tuple(places)
     if any(place.prune for place in given):
         given = _sunk(_pruned_in_turn(tuple(given)))
     found = sorted(given, key=_sort_key)
