@@ -27,7 +27,7 @@ from tests.contract.behaviours.differing import DIFFERENCES
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
 from tests.kube.differences import table as differences_table
-from tests.kube.differing import PAGES as DIFFERENCES
+from tests.kube.differing import PAGES
 from trimtab.app.running.figures import RUNNER_FIGURES
 from trimtab.app.why.causes import CAUSES
 from trimtab.engine.events import Event
@@ -216,12 +216,12 @@ def why_part() -> str:
 
 def merging_part() -> str:
     """Where merging knowingly differs."""
-    return differences_table(DIFFERENCES["merging"])
+    return differences_table(PAGES["merging"])
 
 
 def kinds_part() -> str:
     """Where kinds and values are knowingly judged otherwise."""
-    return differences_table(DIFFERENCES["kinds-data"])
+    return differences_table(PAGES["kinds-data"])
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
