@@ -26,14 +26,7 @@ from trimtab.kube.cluster import PatchType, Selection
 from trimtab.kube.failures import Forbidden, ServerFailed, TooManyRequests, Unauthenticated
 from trimtab.kube.http import HttpCluster, connect
 from trimtab.kube.objects import Page
-from trimtab.kube.transport import (
-    Exchange,
-    is_near,
-    is_worth_repeating,
-    seconds_in,
-    usual_turns,
-    warnings_in,
-)
+from trimtab.kube.transport import Exchange, is_near, is_worth_repeating, seconds_in, warnings_in
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import ManualClock
 
@@ -465,15 +458,6 @@ async def test_a_kubeconfig_may_do_without_compression(
 )
 def test_a_server_is_near_if_its_address_is_this_machines_own(server: str, *, near: bool) -> None:
     assert is_near(server) is near
-
-
-@pytest.mark.parametrize(
-    ("processors", "near", "turns"), [(2, True, 8), (64, True, 32), (2, False, 32), (64, False, 32)]
-)
-def test_a_server_on_this_machine_is_asked_as_much_at_once_as_its_processors_bear(
-    processors: int, turns: int, *, near: bool
-) -> None:
-    assert usual_turns(processors, near=near) == turns
 
 
 async def test_the_kernel_asks_after_the_other_end_of_every_connection() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -48,7 +47,6 @@ _UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=5))
 _LONGEST_REFUSAL = 1 << 22
 _LARGEST_PIECE = 1 << 20
-_MOST_TURNS = 32
 _T = TypeVar("_T")
 
 
@@ -157,9 +155,8 @@ class Transport:
         self._clock = clock
         self._requests = requests
         self._watches = watches
-        near = is_near(access.server)
-        self._turns = asyncio.Semaphore(settings.concurrency or usual_turns(os.cpu_count() or 1, near=near))
-        wanted = not near if settings.compression is None else settings.compression
+        self._turns = asyncio.Semaphore(settings.concurrency)
+        wanted = not is_near(access.server) if settings.compression is None else settings.compression
         self._is_compressed = wanted and access.compression
 
     @property
@@ -331,15 +328,6 @@ def is_near(server: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def usual_turns(processors: int, *, near: bool) -> int:
-    """How many requests are under way at once unless somebody says how many.
-
-    A server far away is worth asking as much as it bears. One on this machine shares its processors with us:
-    more at once only wait there, and each has cost a connection.
-    """
-    return min(_MOST_TURNS, 4 * processors) if near else _MOST_TURNS
 
 
 def is_worth_repeating(error: TrimtabError, *, repeatable: bool) -> bool:

@@ -27,9 +27,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     request_timeout: timedelta = timedelta(seconds=30)
     #: give up on opening a connection after this long
     connect_timeout: timedelta = timedelta(seconds=10)
-    #: requests under way at once; watches have their own connections and do not count; none: 32, or four per
-    #: processor where the server is on this machine and shares them
-    concurrency: Count | None = None
+    #: requests under way at once; watches have their own connections and do not count
+    concurrency: Count = 32
     #: objects asked for per page of a list
     page_size: Count = 500
     #: let the server compress long answers: less to carry, more work for both ends; none: unless its address
