@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 from msgspec.structs import replace
 
 from testbed.gitserver import HttpRepository, SshRepository
@@ -23,6 +24,8 @@ from trimtab.app.appsources import AppSource, AppSources, recorded
 from trimtab.app.sources import SourceManifests, Wishes
 from trimtab.engine.units import Destination, SyncUnit
 from trimtab.errors import Conflict, GitUnreachable, InvalidSpec, Unavailable
+from trimtab.programs import Progress
+from trimtab.programs.pins import KNOWN
 from trimtab.settings import ProgramsSettings, RenderingSettings, RepositoriesSettings, Settings
 from trimtab.sources import Renderer, Request
 from trimtab.sources.rendering.rendered import Rendered
@@ -287,3 +290,29 @@ async def test_the_sources_of_an_app_are_rendered_together_and_trouble_is_told_i
                 written(tmp_path / name, {file: "kind: ["})
             with pytest.raises(InvalidSpec, match=r"first\.yaml"):
                 await manifests.generate(unit, "")
+
+
+async def test_whoever_waits_for_a_program_to_be_fetched_is_told(tmp_path: Path) -> None:
+    pin = KNOWN["helm"].pins[os.uname().machine]
+
+    async def page(request: web.Request) -> web.Response:
+        file = {"filename": pin.filename, "url": "/package", "hashes": {"sha256": pin.sha256}}
+        return web.json_response({"files": [file]}, content_type="application/vnd.pypi.simple.v1+json")
+
+    async def package(request: web.Request) -> web.Response:
+        return web.Response(body=b"no such package")
+
+    index = web.Application()
+    index.add_routes([web.get("/package", package), web.get("/{project}/", page)])
+    told: list[Progress] = []
+    (tmp_path / "Chart.yaml").write_text(CHART % "shop")
+    unit = replace(unit_of(str(tmp_path)), source=recorded(AppSource(folder=str(tmp_path))))
+    async with TestServer(index) as server:
+        settings = Settings(
+            programs=ProgramsSettings(index=str(server.make_url("/")), cache=str(tmp_path / "programs")),
+            rendering=RenderingSettings(cache=str(tmp_path / "renders"), key=str(tmp_path / "apart" / "key")),
+        )
+        async with open_manifests(settings, path="/nowhere", tell=told.append) as manifests:
+            with pytest.raises(Unavailable, match="helm"):
+                await manifests.generate(unit, "")
+    assert told == [Progress(name="helm", done=15, total=pin.size)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.app.sources import open_manifests
 from trimtab.errors import TrimtabError
+from trimtab.programs import Tell, silently
 from trimtab.tasks import plain_group
 
 if TYPE_CHECKING:
@@ -23,14 +24,21 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_apps(
-    access: Access, settings: Settings, *, path: str, who: str, renders: bool = False
+    access: Access,
+    settings: Settings,
+    *,
+    path: str,
+    who: str,
+    renders: bool = False,
+    tell: Tell = silently,
 ) -> AsyncIterator[Apps]:
     """Open the apps of a cluster.
 
     `path` is where outside programs are looked for first; `who` names this process to others who wait for it.
-    Whoever is about to have sources rendered says so with `renders`.
+    Whoever is about to have sources rendered says so with `renders`; `tell` hears of programs that are
+    fetched for it.
     """
-    async with open_manifests(settings, path=path) as manifests:
+    async with open_manifests(settings, path=path, tell=tell) as manifests:
         if renders:
             with suppress(TrimtabError):  # whoever renders meets the same trouble, and says so
                 await manifests.get_ready()

@@ -23,6 +23,7 @@ from trimtab.app.appsources import (
 )
 from trimtab.app.standby import on_standby
 from trimtab.errors import Conflict, Damaged, InvalidSpec, TrimtabError, Unavailable
+from trimtab.programs import Tell, silently
 from trimtab.resources.manifests import Found
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.sources import ChartOrigin, CredentialFile, FolderOrigin, Renderer, Request, RevisionOrigin
@@ -46,8 +47,13 @@ ASSUMED: Final = Capabilities()
 
 
 @asynccontextmanager
-async def open_manifests(settings: Settings, *, path: str) -> AsyncIterator[SourceManifests]:
-    """Get ready to make manifests; `path` is where outside programs are looked for first."""
+async def open_manifests(
+    settings: Settings, *, path: str, tell: Tell = silently
+) -> AsyncIterator[SourceManifests]:
+    """Get ready to make manifests.
+
+    `path` is where outside programs are looked for first; `tell` hears of those that have to be fetched.
+    """
 
     def repositories() -> Repositories:
         from trimtab.sources import Repositories  # a folder needs none, nor what they need
@@ -63,6 +69,7 @@ async def open_manifests(settings: Settings, *, path: str) -> AsyncIterator[Sour
             path=path,
             bases=_bringing(standby.get),
             charts=_bringing_charts(charts.get),
+            tell=tell,
         ) as renderer,
     ):
         yield SourceManifests(renderer, standby.get, charts.get, Wishes(settings.repositories), ASSUMED)

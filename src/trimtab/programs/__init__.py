@@ -9,7 +9,7 @@ reads the environment: PATH and variables are arguments, the rest is `ProgramsSe
 from trimtab.programs.finding import Program, find
 from trimtab.programs.launching import Launches
 from trimtab.programs.limits import Finished, Limits, ProgramStopped, Walls, limits_of
-from trimtab.programs.progress import Progress
+from trimtab.programs.progress import Progress, Tell, said_once, silently
 from trimtab.programs.running import run, walls
 
 __all__ = [
@@ -19,9 +19,12 @@ __all__ = [
     "Program",
     "ProgramStopped",
     "Progress",
+    "Tell",
     "Walls",
     "find",
     "limits_of",
     "run",
+    "said_once",
+    "silently",
     "walls",
 ]

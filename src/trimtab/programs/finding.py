@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from trimtab.errors import InvalidSpec, Missing, TrimtabError
 from trimtab.programs.limits import MIB, Limits
 from trimtab.programs.pins import KNOWN, Known, Pin, Version
-from trimtab.programs.progress import Progress, Tell
+from trimtab.programs.progress import Tell, silently
 from trimtab.programs.running import on_path, run
 from trimtab.settings import ProgramsSettings
 from trimtab.tasks.clock import Clock, SystemClock
@@ -49,17 +49,13 @@ class Program(Struct, frozen=True, kw_only=True):
         return (str(self.path), *self.arguments)
 
 
-def _silently(progress: Progress) -> None:
-    """Tell nobody."""
-
-
 async def find(
     name: str,
     *,
     path: str,
     settings: ProgramsSettings = _SETTINGS,
     minimum: Version | None = None,
-    tell: Tell = _silently,
+    tell: Tell = silently,
     known: Mapping[str, Known] = KNOWN,
     machine: str | None = None,
     clock: Clock = _CLOCK,

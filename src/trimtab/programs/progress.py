@@ -16,3 +16,19 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 Tell = Callable[[Progress], None]
+
+
+def silently(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+def said_once(say: Callable[[str], object]) -> Tell:
+    """Tells of each program once, as its download begins, in one sentence that is given to `say`."""
+    told: set[str] = set()
+
+    def tell(progress: Progress) -> None:
+        if progress.name not in told:
+            told.add(progress.name)
+            say(f"Fetching {progress.name}, once ({progress.total / 1_000_000:.0f} MB)")
+
+    return tell

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -19,6 +20,7 @@ from trimtab.resources.tables import Column, Paper, fitted, harmless, one_line
 if TYPE_CHECKING:
     from trimtab.app.lastknown import Away
     from trimtab.interfaces.cli.verbs import Invocation
+    from trimtab.programs import Tell
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,6 +113,13 @@ def tell_warnings(warnings: Sequence[str]) -> None:
     """Say on stderr what is in nobody's way, but should be known."""
     for each in warnings:
         click.echo(f"{click.style('warning:', fg='yellow')} {one_line(each)}", err=True)
+
+
+def tell_fetches() -> Tell:
+    """Says on stderr which programs are fetched, each once."""
+    from trimtab.programs import said_once
+
+    return said_once(partial(click.echo, err=True))
 
 
 def tell_away(away: Away | None) -> None:

@@ -16,7 +16,7 @@ from trimtab.interfaces.cli.declaring import (
     unit_asked,
     unit_described,
 )
-from trimtab.interfaces.cli.output import encoded, output_forms, paper_at, tell_warnings
+from trimtab.interfaces.cli.output import encoded, output_forms, paper_at, tell_fetches, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -150,7 +150,7 @@ async def _proposed(
             pairs = zip(found, operations, strict=True)
             return [await propose(apps.manifests, unit, *between, what) for unit, what in pairs]
     settings, path = settings_of(invocation), invocation.environment.get("PATH", "")
-    async with open_manifests(settings, path=path) as manifests:
+    async with open_manifests(settings, path=path, tell=tell_fetches()) as manifests:
         known = [(unit, what) for unit, what in zip(units, operations, strict=True) if unit is not None]
         return [await propose(manifests, unit, *between, what) for unit, what in known]
 

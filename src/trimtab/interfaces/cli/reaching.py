@@ -49,13 +49,15 @@ async def apps_at(invocation: Invocation, reach: Reach, *, renders: bool = False
     """The apps of the cluster that is meant; whoever is about to have sources rendered `renders`."""
     from trimtab.app import open_apps
     from trimtab.interfaces.cli.configuration import settings_of
+    from trimtab.interfaces.cli.output import tell_fetches
 
     settings, environment = settings_of(invocation), invocation.environment
     access = access_of(invocation, reach, settings)
     user = environment.get("USER") or environment.get("LOGNAME") or "somebody"
     who = f"{user}@{socket.gethostname()} (process {os.getpid()})"
     path = environment.get("PATH", "")
-    async with open_apps(access, settings, path=path, who=who, renders=renders) as apps:
+    tell = tell_fetches()
+    async with open_apps(access, settings, path=path, who=who, renders=renders, tell=tell) as apps:
         yield apps
 
 

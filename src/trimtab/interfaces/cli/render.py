@@ -75,10 +75,10 @@ def _unit_meant(asked: Asked) -> SyncUnit:
 
 async def _rendered(unit: SyncUnit, settings: Settings, path: str) -> list[dict[str, Any]]:
     from trimtab.app import open_manifests
-    from trimtab.interfaces.cli.output import tell_warnings
+    from trimtab.interfaces.cli.output import tell_fetches, tell_warnings
     from trimtab.sources.rendering.rendered import name_of
 
-    async with open_manifests(settings, path=path) as manifests:
+    async with open_manifests(settings, path=path, tell=tell_fetches()) as manifests:
         generated = await manifests.generate(unit, "")
     for each in generated.manifests:
         name_of(

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from trimtab.errors import Unavailable
-from trimtab.programs import Progress, find
+from trimtab.programs import find, said_once
 from trimtab.settings import ProgramsSettings
 from trimtab.tasks.loops import run_main
 
@@ -21,13 +21,7 @@ def find_programs(environment: Mapping[str, str], settings: ProgramsSettings) ->
 
 
 async def _find(path: str, settings: ProgramsSettings) -> None:
-    told: set[str] = set()
-
-    def tell(progress: Progress) -> None:
-        if progress.name not in told:
-            told.add(progress.name)
-            click.echo(f"Fetching {progress.name}, once ({progress.total / 1_000_000:.0f} MB)")
-
+    tell = said_once(click.echo)
     for name in NEEDED:
         try:
             program = await find(name, path=path, settings=settings, tell=tell)

@@ -23,10 +23,12 @@ from trimtab.programs import (
     Limits,
     Program,
     ProgramStopped,
+    Tell,
     Walls,
     find,
     limits_of,
     run,
+    silently,
     walls,
 )
 from trimtab.programs.handover import Namespaces
@@ -102,8 +104,13 @@ class Renderer:
         namespaces: Namespaces = "auto",
         bases: Bring | None = None,
         charts: BringChart | None = None,
+        tell: Tell = silently,
     ) -> None:
-        """`path` is where programs are looked for; `bases` fetches remote bases, `charts` dependencies."""
+        """`path` is where programs are looked for; `bases` fetches remote bases, `charts` dependencies.
+
+        `tell` hears how far a program has come that is fetched.
+        """
+        self._tell = tell
         self._bring = bases
         self._bring_chart = charts
         self._namespaces = namespaces
@@ -428,7 +435,7 @@ class Renderer:
 
     async def _find(self, name: ProgramName) -> None:
         if name not in self._found:
-            self._found[name] = await find(name, path=self._path, settings=self._programs)
+            self._found[name] = await find(name, path=self._path, settings=self._programs, tell=self._tell)
 
     def _task(self, request: Request) -> work.Task:
         job = Job(
