@@ -70,13 +70,6 @@ POD = (
     post(PODS, {"metadata": {"name": "differing", "labels": {"app": "differing"}}, "spec": POD_SPEC}),
     patch(f"{PODS}/differing/status", {"status": RUNNING}, MERGE),
 )
-BUDGET = post(
-    f"/apis/policy/v1/namespaces/{CORE[19:]}/poddisruptionbudgets",
-    {
-        "metadata": {"name": "differing"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "differing"}}},
-    },
-)
 OTHER = "differing"  # a namespace in which some may write less
 OTHER_MAPS = f"/api/v1/namespaces/{OTHER}/configmaps"
 OTHER_THERE = post("/api/v1/namespaces", {"metadata": {"name": OTHER}})
@@ -240,17 +233,6 @@ DIFFERING: Mapping[str, Difference] = {
                 part=("kind",),
             ),
             Proof(asked=get("/openid/v1/jwks"), part=("keys", 0, "use")),
-        ),
-    ),
-    "evictions": Difference(
-        real="ask PodDisruptionBudgets",
-        ours="do not: nothing looks after budgets",
-        proofs=(
-            Proof(
-                given=(*POD, BUDGET),
-                asked=post(f"{PODS}/differing/eviction?dryRun=All", {"metadata": {"name": "differing"}}),
-                settles=429,
-            ),
         ),
     ),
     "resizing a running pod (`pods/resize`)": Difference(

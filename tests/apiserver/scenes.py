@@ -325,6 +325,7 @@ def pods() -> Iterator[Step]:
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
     yield Step("POST", f"{base}/pods/a/eviction", {"metadata": {"name": "a"}})
     yield from evicting(base)
+    yield from budgeting(base)
     yield from debugging(base)
     yield Step("GET", f"{base}/endpoints")
     yield Step("GET", f"{base}/endpoints/a")
@@ -356,6 +357,55 @@ def evicting(base: str) -> Iterator[Step]:
     yield Step("GET", f"{base}/pods/d")
     yield Step("POST", path, named)
     yield Step("GET", f"{base}/pods/d")
+
+
+def budgeting(base: str) -> Iterator[Step]:
+    """Evictions that a budget refuses, allows, or does not mind; nobody counts but the scene itself."""
+    budgets = "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets"
+    meant = {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}}
+    for name in ("g", "h"):
+        pod = {"metadata": {"name": name, "labels": {"app": "kept"}}, "spec": {**POD_SPEC, "nodeName": "n"}}
+        yield Step("POST", f"{base}/pods", pod)
+    yield Step("POST", budgets, {"metadata": {"name": "kept"}, "spec": meant})
+    yield Step("POST", f"{base}/pods/g/eviction?dryRun=All", {"metadata": {"name": "g"}})  # it has not begun
+    running = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    for name in ("g", "h"):
+        yield Step("PATCH", f"{base}/pods/{name}/status", running, media=MERGE)
+    yield from evicted_twice(base)
+    counts = {"observedGeneration": 1, "expectedPods": 2, "desiredHealthy": 2, "currentHealthy": 2}
+    shut = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+    shut["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    failed = {**shut, "reason": "SyncFailed", "message": "no owner"}
+    opened = {**shut, "status": "True", "reason": "SufficientPods"}
+    for condition, allowed in ((shut, 0), (failed, 0), (opened, 1)):
+        status = {"status": {**counts, "disruptionsAllowed": allowed, "conditions": [condition]}}
+        yield Step("PATCH", f"{budgets}/kept/status", status, media=MERGE)
+        yield from evicted_twice(base)
+        yield Step("GET", f"{budgets}/kept")
+        yield Step("GET", f"{base}/pods/g")
+    yield from unready(base, budgets)
+    yield Step("POST", budgets, {"metadata": {"name": "too"}, "spec": meant})
+    yield Step("POST", f"{base}/pods/h/eviction", {"metadata": {"name": "h"}})
+
+
+def evicted_twice(base: str) -> Iterator[Step]:
+    """A Pod that is evicted, after a try."""
+    yield Step("POST", f"{base}/pods/g/eviction?dryRun=All", {"metadata": {"name": "g"}})
+    yield Step("POST", f"{base}/pods/g/eviction", {"metadata": {"name": "g"}})
+
+
+def unready(base: str, budgets: str) -> Iterator[Step]:
+    """A Pod that is not ready: it may go where enough others are, or where its budget never minds."""
+    path, named = f"{base}/pods/h/eviction?dryRun=All", {"metadata": {"name": "h"}}
+    sick = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}}
+    yield Step("PATCH", f"{base}/pods/h/status", sick, media=MERGE)
+    for healthy in (2, 1):
+        status = {"status": {"currentHealthy": healthy, "desiredHealthy": 2, "disruptionsAllowed": 0}}
+        yield Step("PATCH", f"{budgets}/kept/status", status, media=MERGE)
+        yield Step("POST", path, named)
+    always = {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}}
+    yield Step("PATCH", f"{budgets}/kept", always, media=MERGE)
+    yield Step("POST", path, named)
 
 
 def debugging(base: str) -> Iterator[Step]:

@@ -1,7 +1,4 @@
-"""What is done to Pods through parts of them: bound to a node, evicted. Pure.
-
-An eviction asks no PodDisruptionBudget: nobody here counts the healthy pods of one.
-"""
+"""What is done to Pods through parts of them: bound to a node, evicted; `budgets` may mind that. Pure."""
 
 from __future__ import annotations
 

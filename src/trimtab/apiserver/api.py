@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver import acts, admission, definitions, questions, scales
+from trimtab.apiserver import acts, admission, budgets, definitions, questions, scales
 from trimtab.apiserver.behaviours.timing import simulation_warnings
 from trimtab.apiserver.catalog import Catalog, Served
 from trimtab.apiserver.checking import creation_causes, update_causes
@@ -171,11 +171,30 @@ class Api:
         read = self._read(body, own, options, named=False)
         how = acts.eviction_options(read.manifest, address, dry_run=options.dry_run)
         live, now = manifest_of(self._entry(address), address.served), self.clock.now()
+        self._spend_budget(live, how)
         if not how.dry_run and how.version is None:
             deleted(live, address, how, now)  # refuses, if need be, before anything is noted
             self.replace(acts.to_be_evicted(live, now), live, address, options, ())
             live = manifest_of(self._entry(address), address.served)
         self._delete(live, address, how)
+
+    def _spend_budget(self, pod: Json, how: DeleteOptions) -> None:
+        """Ask the Pod's disruption budget, if it has one, and note there that the Pod goes."""
+        served, namespace = (
+            self.catalog.find("policy", "v1", "poddisruptionbudgets"),
+            pod["metadata"]["namespace"],
+        )
+        assert served is not None  # noqa: S101 - a built-in kind
+        kept = self.store.entries(served.collection, f"{namespace}/")
+        budget = budgets.asked_for(pod, [manifest_of(each, served) for each in kept])
+        if budget is None:
+            return
+        new = budgets.spent(budget, pod["metadata"]["name"], self.clock.now())
+        own = Address(
+            served=served, namespace=namespace, name=budget["metadata"]["name"], subresource="status"
+        )
+        writer = WriteOptions(manager=budgets.SPENDER, dry_run=how.dry_run)
+        self.change(new, budget, own, writer, (), manager=budgets.SPENDER)
 
     def _question(self, manifest: Json, address: Address, options: WriteOptions) -> Json:
         """A question with its answer; it is kept nowhere."""
