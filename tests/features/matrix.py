@@ -283,7 +283,11 @@ COLUMNS = {
             "why": Cell(1, "ConfigMap held/one is not as its source wants it"),
         },
     ),
-    "Git is not reached": Column(app="far", cells={**BYSTANDERS, **of_git(NO_GIT)}),
+    "Git is not reached": Column(
+        app="far",
+        # What is applied is a commit that was fetched before.
+        cells={**BYSTANDERS, **of_git(NO_GIT), "apply": Cell(0, SYNCED_LAST)},
+    ),
     "the repository is gone": Column(
         app="adrift",
         cells={

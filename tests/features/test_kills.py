@@ -66,11 +66,11 @@ WRITING = {
 }
 #: verbs that only look, and the answer that comes too late: in the middle of what they ask
 LOOKING = {
-    "diff": (("diff", "web"), 20),
+    "diff": (("diff", "web"), 8),
     "doctor": (("doctor",), 5),
     "history": (("history", "web"), 3),
-    "plan": (("plan", "web"), 20),
-    "status": (("status", "web"), 20),
+    "plan": (("plan", "web"), 8),
+    "status": (("status", "web"), 8),
     "tree": (("tree", "web"), 20),
     "wait": (("wait", "web", "--for", "degraded"), 20),
     "why": (("why", "web"), 20),

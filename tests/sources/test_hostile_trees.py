@@ -23,6 +23,7 @@ from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused, Tr
 from trimtab.resources.yaml import dump
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import FolderOrigin, Renderer, Request
+from trimtab.sources.rendering.rendered import Rendered, name_of
 from trimtab.sources.rendering.specs import SourceSpec
 
 from .conftest import settings_in
@@ -68,8 +69,8 @@ def write(repository: Path, files: Mapping[str, str | bytes]) -> None:
             path.write_text(content)
 
 
-async def rendered(renderer: Renderer, repository: Path, spec: Mapping[str, Any], **more: Any) -> str:
-    """The whole answer as a text."""
+async def made(renderer: Renderer, repository: Path, spec: Mapping[str, Any], **more: Any) -> Rendered:
+    """What the renderer answers."""
     request = Request(
         name=more.pop("name", "web"),
         namespace=more.pop("namespace", "shop"),
@@ -77,7 +78,12 @@ async def rendered(renderer: Renderer, repository: Path, spec: Mapping[str, Any]
         tree=FolderOrigin(path=str(repository)),
         **more,
     )
-    return str(await renderer.render(request))
+    return await renderer.render(request)
+
+
+async def rendered(renderer: Renderer, repository: Path, spec: Mapping[str, Any], **more: Any) -> str:
+    """The whole answer as a text."""
+    return str(await made(renderer, repository, spec, **more))
 
 
 async def refused(
@@ -532,10 +538,17 @@ async def test_secrets_never_come_back_in_an_error_of_a_kustomization(
 
 
 async def test_errors_of_plain_files_hold_no_values(renderer: Renderer, repository: Path) -> None:
-    for text in (
-        f"kind: Secret\nstringData: {{a: {CANARY}",
-        f"kind: Secret\nmetadata: {CANARY}",
-        f"kind: [{CANARY}]",
-    ):
-        write(repository, {"app/cm.yaml": text})
-        await refused(renderer, repository)
+    write(repository, {"app/cm.yaml": f"kind: Secret\nstringData: {{a: {CANARY}"})
+    await refused(renderer, repository)
+
+
+@pytest.mark.parametrize("text", [f"kind: Secret\nmetadata: {CANARY}", f"kind: [{CANARY}]"])
+async def test_what_is_wrong_with_a_manifest_holds_no_values(
+    renderer: Renderer, repository: Path, text: str
+) -> None:
+    write(repository, {"app/cm.yaml": text})
+    (found,) = (await made(renderer, repository, {})).manifests
+    assert CANARY not in found.where
+    with pytest.raises(InvalidSpec) as told:
+        name_of(found.manifest(), found.where)
+    assert CANARY not in str(told.value)

@@ -126,8 +126,8 @@ class Apps:
         of all of them; what they own is not seen then. Whoever `only_looks` is shown what was synced last
         while the source is away.
         """
-        last_known = LastKnown(self.manifests, self.archive())
-        manifests = Ahead(last_known if only_looks else self.manifests, unit)
+        last_known = LastKnown(self.manifests, self.archive(), stands_in=only_looks)
+        manifests = Ahead(last_known, unit)
         renders = renders and unit.pinned is None and unit.operation is None
         async with plain_group() as group:
             rendering = group.create_task(manifests.begin()) if renders else None
@@ -362,6 +362,7 @@ class Work:
             state = await self._delegation.done(carry_out, by_runner, held)
         self._draft.redraft(await self._draft.get(self.name))
         self._was_synced = True
+        self._last_known.stand_in()  # a source that goes away now takes nothing from what was done
         return self._well_ended(state)
 
     def _know_places(self) -> None:

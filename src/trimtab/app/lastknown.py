@@ -41,19 +41,23 @@ class Away(Struct, frozen=True, kw_only=True):
 
 
 class LastKnown:
-    """Another generator; while it cannot reach a source, what was synced last is given in its place."""
+    """Another generator; while it cannot reach a source, what was synced last may be given in its place."""
 
-    def __init__(self, manifests: ManifestGenerator, archive: RecordArchive) -> None:
-        self._manifests, self._archive = manifests, archive
+    def __init__(self, manifests: ManifestGenerator, archive: RecordArchive, *, stands_in: bool) -> None:
+        self._manifests, self._archive, self._stands_in = manifests, archive, stands_in
         #: why something else was given, if it was
         self.away: Away | None = None
+
+    def stand_in(self) -> None:
+        """Have what was synced last be good enough from now on."""
+        self._stands_in = True
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of a unit, or what it was last synced to, with a warning."""
         try:
             return await self._manifests.generate(unit, revision, no_cache=no_cache)
         except Unavailable as error:
-            entry = next(iter(reversed(unit.status.history)), None)
+            entry = next(iter(reversed(unit.status.history)), None) if self._stands_in else None
             found = await self._archive.find(unit.id, entry.rendered) if entry is not None else None
             if entry is None or found is None:
                 raise

@@ -9,7 +9,7 @@ import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
-from trimtab.interfaces.cli.output import paper_at
+from trimtab.interfaces.cli.output import paper_at, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -96,6 +96,7 @@ async def _see_well(invocation: Invocation, work: Work, word: Word) -> None:
 
     async with telling(invocation, work, None) as told:
         unit = await work.until_well(word.timeout, told.look)
+    tell_away(work.away)
     status = unit.status
     click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
 
