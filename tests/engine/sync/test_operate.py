@@ -488,7 +488,8 @@ class Busy:
 async def test_a_server_that_is_busy_for_a_moment_keeps_no_hook_and_fails_no_operation(world: World) -> None:
     busy = Busy(world.cluster, times=3)
     hooks = [job("before", hook="PreSync"), job("after", hook="PostSync", policy="HookSucceeded")]
-    state = await world.sync([config_map("a", x="1"), *hooks], cluster=cast(Cluster, busy))
+    usual = WriteSettings().patience
+    state = await world.sync([config_map("a", x="1"), *hooks], cluster=cast(Cluster, busy), patience=usual)
     await world.until(world.key("Job", "after", "batch"), is_gone)
     before = await world.get("Job", "before")
     assert (state.phase, state.message, busy.left) == (SUCCEEDED, f"synced to {REVISION}", 0)

@@ -143,6 +143,7 @@ class World:
         state: OperationState | None = None,
         record: Callable[[OperationState], None] | None = None,
         cluster: Cluster | None = None,
+        patience: timedelta = PATIENCE,
     ) -> OperationState:
         """Ask for an operation, or go on with one, and see it through."""
         objects = list(manifests)
@@ -168,7 +169,7 @@ class World:
             discovery=await self.discovery(),
             judge=judged_by(),
             stand_ins=STAND_INS,
-            settings=WriteSettings(patience=PATIENCE),
+            settings=WriteSettings(patience=patience),
             control=control,
             replan=replan,
             after_wave=after_wave,
