@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.app.world import World, config_map
 from trimtab.app.lastknown import away_of
+from trimtab.engine.operations import Operation
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Condition, ConditionType
 from trimtab.errors import GitUnreachable
@@ -51,6 +52,20 @@ async def test_whoever_works_on_an_app_or_one_that_was_never_synced_is_told_that
         async with apps.work_on(await world.unit(app), only_looks=only_looks) as work:
             with pytest.raises(GitUnreachable):
                 await work.look()
+
+
+async def test_a_source_that_goes_away_after_a_sync_takes_nothing_from_what_was_done() -> None:
+    world = World()
+    revision = world.sources.declare("shop", config_map("settings"))
+    apps = await world.apps()
+    async with apps.work_on(await world.unit("shop")) as work:
+        operation = Operation()
+        plan = await work.plan(operation)
+        await work.carry_out(operation, plan, consent=False, held=lambda _: None)
+        world.sources.is_down = True
+        unit = await work.until_well(60)
+    assert (unit.status.verdict, unit.status.revision) == (Verdict.SYNCED, revision)
+    assert work.away is not None
 
 
 async def test_since_when_it_is_away_is_told_as_far_as_it_was_recorded() -> None:

@@ -107,12 +107,15 @@ class _Syncing:
 
     async def carry_out(self, operation: Operation) -> None:
         """Finish what was left over, show the plan, ask, do it, and wait."""
+        from trimtab.interfaces.cli.output import tell_away
+
         try:
             unit = await self._carried_out(operation)
         except asyncio.CancelledError:
             if self._if_stopped:
                 click.echo(self._if_stopped, err=True)
             raise
+        tell_away(self._work.away)
         status = unit.status
         stands = f"{status.verdict.value} and {status.health.status.value}"
         click.echo(f"{unit.id} is {stands} at {status.revision}")
