@@ -24,10 +24,13 @@ def test_the_door_exports_exactly_this() -> None:
         "Program",
         "ProgramStopped",
         "Progress",
+        "Tell",
         "Walls",
         "find",
         "limits_of",
         "run",
+        "said_once",
+        "silently",
         "walls",
     ]
 
