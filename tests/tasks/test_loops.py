@@ -69,6 +69,14 @@ class Wire(asyncio.Transport):
         pytest.param(
             LATE, RuntimeError("the handler is closed"), True, False, id="a late word on a closed one"
         ),
+        pytest.param(LATE, RuntimeError("what is this"), True, False, id="another late word on a closed one"),
+        pytest.param(
+            LATE,
+            RuntimeError("no; the handler is closed"),
+            False,
+            False,
+            id="on one that forgot it is closed",
+        ),
         pytest.param(LATE, RuntimeError("what is this"), False, True, id="the same on an open one"),
         pytest.param(LATE, ValueError("wrong"), True, True, id="another error"),
         pytest.param("Task was destroyed", RuntimeError("gone"), True, True, id="another complaint"),

@@ -15,6 +15,8 @@ import uvloop
 _T = TypeVar("_T")
 Complain: TypeAlias = Callable[[dict[str, Any]], object]
 _LATE: Final = "Fatal error on SSL protocol"
+#: how uvloop says that a connection is closed, which a transport may have forgotten that it is
+_CLOSED: Final = "the handler is closed"
 
 
 def run_main(main: Coroutine[Any, Any, _T]) -> _T:
@@ -40,10 +42,10 @@ def is_idle(context: Mapping[str, Any]) -> bool:
     uvloop reads once more from a TLS connection that was closed just after its handshake, and stumbles over
     the answer that the handshake asks for.
     """
-    transport = context.get("transport")
+    transport, error = context.get("transport"), context.get("exception")
     return (
         context.get("message") == _LATE
-        and isinstance(context.get("exception"), RuntimeError)
+        and isinstance(error, RuntimeError)
         and transport is not None
-        and bool(transport.is_closing())
+        and (str(error).endswith(_CLOSED) or bool(transport.is_closing()))
     )
