@@ -75,7 +75,7 @@ class Wire(asyncio.Transport):
             RuntimeError("no; the handler is closed"),
             False,
             False,
-            id="on one that forgot it is closed",
+            id="on one that forgot it",
         ),
         pytest.param(LATE, RuntimeError("what is this"), False, True, id="the same on an open one"),
         pytest.param(LATE, ValueError("wrong"), True, True, id="another error"),
