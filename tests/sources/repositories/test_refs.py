@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
@@ -167,6 +167,7 @@ def test_any_answer_of_a_remote_is_a_listing(output: bytes) -> None:
     assert all(len(id_) == 40 for id_ in listing.refs.values())
 
 
+@example([A, "\t", "-x", "^{}"])
 @given(
     st.lists(
         st.sampled_from(["ref: ", A, "\t", "HEAD", "refs/heads/x", "^{}", "\n", "-x", "\0"]), max_size=12

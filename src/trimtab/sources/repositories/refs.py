@@ -154,10 +154,9 @@ def listing_in(output: bytes) -> Listing:
             continue
         if id_.startswith("ref: ") and name == HEAD:
             head = id_.removeprefix("ref: ")
-        elif _COMMIT.fullmatch(id_) and name.endswith(_PEELED):
-            peeled[name.removesuffix(_PEELED)] = id_
-        elif _COMMIT.fullmatch(id_) and (name == HEAD or not _BAD.search(name)):
-            refs[name] = id_
+        bare = name.removesuffix(_PEELED)
+        if _COMMIT.fullmatch(id_) and (bare == HEAD or not _BAD.search(bare)):
+            (refs if bare == name else peeled)[bare] = id_
     return Listing(refs={**refs, **peeled}, head=head if not _BAD.search(head) else "")
 
 
