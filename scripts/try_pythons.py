@@ -67,6 +67,7 @@ def main(wanted: Sequence[str], environment: Mapping[str, str]) -> int:
         print(f"\nPython {version}: {python or 'not found here'}", flush=True)
         if python is not None:
             with tempfile.TemporaryDirectory(prefix="trimtab-python-") as folder:
+                Path(folder).chmod(0o755)  # tests run as other users, too
                 results[version] = tests_pass(python, Path(folder, "checkout"), environment)
     print()
     for version, passed in results.items():

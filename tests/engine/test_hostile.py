@@ -114,7 +114,7 @@ REFUSED: Final[dict[str, tuple[Json, str, str]]] = {
     ),
     "too large": (bad(data={"a": "x" * 2**21}), "ConfigMap default/bad: it has 2097", "Split it, or move"),
     "nested beyond measure": (
-        bad(data=nested(5000)),
+        bad(data=nested(20_000)),
         "ConfigMap default/bad: it holds something",
         "Look for",
     ),
