@@ -25,6 +25,8 @@ def pod(*, phase: str = "Running", ready: bool = True, going: bool = False) -> d
 def budget(*, app: str = "a", policy: str = "IfHealthyBudget", **status: Any) -> dict[str, Any]:
     spec = {"selector": {"matchLabels": {"app": app}}, "unhealthyPodEvictionPolicy": policy}
     return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
         "metadata": {"name": "b", "generation": 1},
         "spec": spec,
         "status": {"observedGeneration": 1, **status},

@@ -81,7 +81,7 @@ def _status(
 ) -> dict[str, Any]:
     expected, problem = _expected(world, budget, pods)
     if problem:
-        return {**status_of(budget), "disruptionsAllowed": 0, **_told(budget, 0, now, problem)}
+        return {**status_of(budget), "disruptionsAllowed": 0, **allowance(budget, 0, now, problem)}
     wanted = _wanted(budget, expected)
     healthy = sum(is_ready(pod) and not is_going(pod) and name_of(pod) not in disrupted for pod in pods)
     allowed = max(0, healthy - wanted) if expected > 0 else 0
@@ -91,7 +91,7 @@ def _status(
         "expectedPods": expected,
         "disruptionsAllowed": allowed,
         **present(disruptedPods=dict(disrupted), observedGeneration=generation_of(budget)),
-        **_told(budget, allowed, now),
+        **allowance(budget, allowed, now),
     }
 
 
@@ -126,8 +126,8 @@ def _scaled(world: World, pod: Manifest) -> Manifest | None:
     return above if above is not None and kind_of(above) == DEPLOYMENT else owner
 
 
-def _told(budget: Manifest, allowed: int, now: datetime, problem: str = "") -> dict[str, Any]:
-    """The condition, beside those that others wrote."""
+def allowance(budget: Manifest, allowed: int, now: datetime, problem: str = "") -> dict[str, Any]:
+    """The condition that says whether so many disruptions are any, beside those that others wrote."""
     reason = "SyncFailed" if problem else "SufficientPods" if allowed else "InsufficientPods"
     before = condition(budget, ALLOWED)
     said = {
