@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
+from testbed.embedded import Embedded
+from tests.apiserver.bad_requests import Client
 from tests.apiserver.conversation import Speaker
 from tests.kube.world import TokenAccess, trusting
 from trimtab.apiserver import MemoryCluster, serve
@@ -28,6 +30,15 @@ def clock() -> ManualClock:
 def memory(clock: ManualClock) -> MemoryCluster:
     """A fresh cluster in memory, on a clock that stands still."""
     return MemoryCluster(clock=clock)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """A client of an embedded cluster that holds what the requests of a test are about."""
+    with Embedded() as server:
+        made = Client(server.kubeconfig)
+        made.prepare()
+        yield made
 
 
 @asynccontextmanager

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from testbed.controlplane import ControlPlane
-from testbed.embedded import Embedded
 from tests.apiserver.bad_requests import REQUESTS, Client, comparable, recorded
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """A client of an embedded cluster that holds what the requests are about."""
-    with Embedded() as server:
-        made = Client(server.kubeconfig)
-        made.prepare()
-        yield made
 
 
 def test_every_request_has_a_recorded_answer() -> None:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from testbed.controlplane import ControlPlane
-from testbed.embedded import Embedded
 from tests.apiserver.bad_requests import Client
 from tests.apiserver.wire import DIFFERING, EMBEDDED, EXCHANGES, REAL, SAME, recorded, told
 from trimtab.apiserver import wire
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """A client of an embedded cluster that holds what the exchanges are about."""
-    with Embedded() as server:
-        made = Client(server.kubeconfig)
-        made.prepare()
-        yield made
 
 
 def test_every_exchange_has_a_recorded_answer() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.contract.behaviours.test_stories import add_namespace
+from tests.contract.behaviours.stage import add_namespace
 from tests.engine.stage import Stage, config_map, job, running
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tests.contract.behaviours.masks import (
     Names,
@@ -14,7 +14,8 @@ from tests.contract.behaviours.masks import (
     final_objects,
     masked_conditions,
 )
-from trimtab.apiserver.behaviours import Behaviours
+from trimtab.apiserver import MemoryCluster
+from trimtab.apiserver.behaviours import Behaviours, behaviours_of
 from trimtab.kube.cluster import Cluster, Deletion, PatchType, Propagation
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.picture import Complete, Removed, Upserted
@@ -23,6 +24,7 @@ from trimtab.tasks import ManualClock
 
 Json = dict[str, Any]
 LIMIT = 80.0  # seconds that a real cluster may take for one step of a story
+NODES = ("node-0", "node-1")
 REST = 80.0  # and to come to rest after the last one
 _ORDERED = ("Deployment", "ReplicaSet", "StatefulSet", "Pod", "Job", "CronJob", "ControllerRevision")
 _HEARD = (
@@ -265,3 +267,53 @@ async def staged(cluster: Cluster, namespace: str, time: Time, *, real: bool) ->
         finally:
             for task in tasks:
                 task.cancel()
+
+
+# --- a cluster in memory with our behaviours ----------------------------------------------------------------
+
+
+async def add_node(cluster: Cluster, name: str) -> None:
+    nodes = (await cluster.discover()).preferred("", "Node")
+    assert nodes is not None
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "it is"}
+    room = {"cpu": "64", "memory": "256Gi", "pods": "1000"}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"capacity": room, "allocatable": room, "conditions": [ready]},
+    }
+    await cluster.create(nodes, node)
+
+
+async def add_namespace(cluster: Cluster, name: str) -> None:
+    namespaces = (await cluster.discover()).preferred("", "Namespace")
+    assert namespaces is not None
+    await cluster.create(namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+class Ours(NamedTuple):
+    """Our cast: a cluster in memory, those who look after it, and the clock that they live by."""
+
+    cluster: MemoryCluster
+    behaviours: Behaviours
+    clock: ManualClock
+
+    @property
+    def time(self) -> MovedTime:
+        """How time passes for them."""
+        return MovedTime(self.behaviours, self.clock)
+
+
+@asynccontextmanager
+async def in_memory(namespace: str) -> AsyncIterator[Ours]:
+    """Our cast on a fresh cluster with nodes and a namespace, all at rest."""
+    clock = ManualClock()
+    cluster = MemoryCluster(clock=clock)
+    for node in NODES:
+        await add_node(cluster, node)
+    async with behaviours_of(cluster, clock=clock) as behaviours:
+        await behaviours.settled()
+        await add_namespace(cluster, namespace)
+        await behaviours.settled()
+        yield Ours(cluster, behaviours, clock)

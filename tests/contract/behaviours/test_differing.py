@@ -8,12 +8,8 @@ import pytest
 
 from testbed.controlplane import ControlPlane
 from tests.contract.behaviours.differing import DIFFERENCES
-from tests.contract.behaviours.stage import REST, MovedTime, RealTime, staged
-from tests.contract.behaviours.test_stories import NODES, add_namespace, add_node
+from tests.contract.behaviours.stage import REST, RealTime, in_memory, staged
 from tests.kube.world import connect_to
-from trimtab.apiserver import MemoryCluster
-from trimtab.apiserver.behaviours import behaviours_of
-from trimtab.tasks import ManualClock
 
 LATER = 60.0  # seconds after which ours would have done what they are going to do
 
@@ -21,18 +17,13 @@ LATER = 60.0  # seconds after which ours would have done what they are going to 
 @pytest.mark.parametrize("what", DIFFERENCES)
 async def test_ours_still_do_otherwise_than_the_real_ones(what: str) -> None:
     known = DIFFERENCES[what]
-    clock = ManualClock()
-    cluster = MemoryCluster(clock=clock)
-    for node in NODES:
-        await add_node(cluster, node)
-    async with behaviours_of(cluster, clock=clock) as behaviours:
-        await behaviours.settled()
-        await add_namespace(cluster, "story")
-        await behaviours.settled()
-        async with staged(cluster, "story", MovedTime(behaviours, clock), real=False) as stage:
-            await known.story(stage)
-            await behaviours.advance(clock, LATER)
-            await stage.until(lambda: known.seen(stage) == known.ours, f"ours show {known.ours}", 1)
+    async with (
+        in_memory("story") as ours,
+        staged(ours.cluster, "story", ours.time, real=False) as stage,
+    ):
+        await known.story(stage)
+        await ours.behaviours.advance(ours.clock, LATER)
+        await stage.until(lambda: known.seen(stage) == known.ours, f"ours show {known.ours}", 1)
     assert known.ours != known.real
 
 

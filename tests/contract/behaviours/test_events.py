@@ -16,17 +16,13 @@ from typing import Any
 import pytest
 
 from testbed.controlplane import ControlPlane
-from tests.contract.behaviours.stage import REST, MovedTime, RealTime, Stage, staged
+from tests.contract.behaviours.stage import REST, RealTime, Stage, in_memory, staged
 from tests.contract.behaviours.stories import STORIES
-from tests.contract.behaviours.test_stories import NODES, add_namespace, add_node
 from tests.kube.world import connect_to
-from trimtab.apiserver import MemoryCluster
-from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
 from trimtab.kube.picture import Complete, Upserted
 from trimtab.kube.watch import follow
-from trimtab.tasks import ManualClock
 
 EVENTS = Resource(group="", version="v1", kind="Event", plural="events", namespaced=True)
 TOLD = (
@@ -88,17 +84,13 @@ def _line(event: dict[str, Any], stage: Stage) -> str:
 
 
 async def ours(title: str) -> set[str]:
-    clock = ManualClock()
-    cluster = MemoryCluster(clock=clock)
-    for node in NODES:
-        await add_node(cluster, node)
-    async with behaviours_of(cluster, clock=clock) as behaviours:
-        await behaviours.settled()
-        await add_namespace(cluster, "story")
-        async with staged(cluster, "story", MovedTime(behaviours, clock), real=False) as stage:
-            await STORIES[title](stage)
-            await behaviours.settled()
-            return await told_in(stage, cluster)
+    async with (
+        in_memory("story") as cast,
+        staged(cast.cluster, "story", cast.time, real=False) as stage,
+    ):
+        await STORIES[title](stage)
+        await cast.behaviours.settled()
+        return await told_in(stage, cast.cluster)
 
 
 @pytest.mark.judge

@@ -19,20 +19,26 @@ from scripts.record_behaviours import slug
 from testbed.controlplane import ControlPlane
 from testbed.fixtures import Parts
 from tests.contract.behaviours.programme import PROGRAMME, comparable
-from tests.contract.behaviours.stage import REST, MovedTime, RealTime, Stage, staged
+from tests.contract.behaviours.stage import (
+    NODES,
+    REST,
+    RealTime,
+    Stage,
+    add_namespace,
+    add_node,
+    in_memory,
+    staged,
+)
 from tests.kube.world import connect_to
-from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.failures import AlreadyExists
 from trimtab.kube.picture import Upserted
 from trimtab.kube.watch import follow
-from trimtab.tasks import ManualClock
 
 Json = dict[str, Any]
 RECORDED = Path(__file__).parent / "recorded"
-NODES = ("node-0", "node-1")
 OVER_HTTP = (
     "a rollout",
     "a job that succeeds",
@@ -48,26 +54,6 @@ OVER_HTTP = (
 def recorded(title: str) -> Json:
     story: Json = json.loads((RECORDED / f"{slug(title)}.json").read_text())
     return story
-
-
-async def add_node(cluster: Cluster, name: str) -> None:
-    nodes = (await cluster.discover()).preferred("", "Node")
-    assert nodes is not None
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "it is"}
-    room = {"cpu": "64", "memory": "256Gi", "pods": "1000"}
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "status": {"capacity": room, "allocatable": room, "conditions": [ready]},
-    }
-    await cluster.create(nodes, node)
-
-
-async def add_namespace(cluster: Cluster, name: str) -> None:
-    namespaces = (await cluster.discover()).preferred("", "Namespace")
-    assert namespaces is not None
-    await cluster.create(namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 def lines(story: Json) -> list[str]:
@@ -93,15 +79,8 @@ async def played(title: str, staging: AbstractAsyncContextManager[Stage]) -> Non
 
 @pytest.mark.parametrize("title", PROGRAMME)
 async def test_our_behaviours_tell_the_story_of_the_real_controllers_in_no_time(title: str) -> None:
-    clock = ManualClock()
-    cluster = MemoryCluster(clock=clock)
-    for node in NODES:
-        await add_node(cluster, node)
-    async with behaviours_of(cluster, clock=clock) as behaviours:
-        await behaviours.settled()
-        await add_namespace(cluster, "story")
-        await behaviours.settled()
-        await played(title, staged(cluster, "story", MovedTime(behaviours, clock), real=False))
+    async with in_memory("story") as ours:
+        await played(title, staged(ours.cluster, "story", ours.time, real=False))
 
 
 @pytest.fixture(scope="module")

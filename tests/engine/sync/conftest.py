@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.contract.behaviours.test_stories import add_namespace
+from tests.contract.behaviours.stage import add_namespace
 from tests.engine.sync.world import World, world_of
 from tests.kube.world import connect_to
 from trimtab.apiserver import MemoryCluster

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.contract.behaviours.test_stories import add_namespace
+from tests.contract.behaviours.stage import add_namespace
 from tests.engine.sync.world import World, annotated, config_map, deployment, job, wanted, world_of
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import behaviours_of
