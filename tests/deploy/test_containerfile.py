@@ -35,7 +35,11 @@ def stage(name: str) -> list[tuple[str, str]]:
 
 
 def follow(word: str, rest: str, folder: Path) -> None:
-    """Do one step of the recipe in a folder."""
+    """Do one step of the recipe in a folder.
+
+    Once our own sources are there, what is built of them is not kept in the user's cache: the folder is gone
+    after the test, and nobody would ask for it again.
+    """
     if word == "COPY":
         *origins, target = rest.split()
         for origin in origins:
@@ -48,7 +52,10 @@ def follow(word: str, rest: str, folder: Path) -> None:
     elif word == "RUN":
         python = f"{sys.executable} " if rest.startswith("python ") else ""
         command = f"{python}{rest.removeprefix('python ')}" if python else rest
-        done = subprocess.run(command.split(), cwd=folder, capture_output=True, text=True, check=False)
+        own = ["env", f"UV_CACHE_DIR={folder / 'cache'}", "UV_OFFLINE=1"] if (folder / "src").exists() else []
+        done = subprocess.run(
+            [*own, *command.split()], cwd=folder, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
 
 
