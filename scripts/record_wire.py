@@ -1,4 +1,4 @@
-"""Record how HTTP goes with a real API server, and with ours where it differs; and all other differences.
+"""Record how HTTP goes with a real API server, and with ours where it differs.
 
 python -m scripts.record_wire
 """
@@ -11,7 +11,6 @@ from typing import Any
 
 from testbed.controlplane import ControlPlane
 from testbed.embedded import Embedded
-from tests.apiserver import differing
 from tests.apiserver.bad_requests import Client
 from tests.apiserver.wire import DIFFERING, EMBEDDED, EXCHANGES, REAL, told
 
@@ -20,24 +19,14 @@ def main() -> None:
     """Ask a fresh server of each kind, and write what they say."""
     with ControlPlane(controllers=False) as plane:
         _write(REAL, _answers(plane.kubeconfig, [*EXCHANGES]))
-        _write(differing.REAL, _shown(plane.kubeconfig, patiently=True))
     with Embedded() as server:
         _write(EMBEDDED, _answers(server.kubeconfig, [*DIFFERING]))
-        _write(differing.EMBEDDED, _shown(server.kubeconfig))
 
 
 def _answers(kubeconfig: Path, names: list[str]) -> dict[str, Any]:
     client = Client(kubeconfig)
     client.prepare()
     return {name: told(client, EXCHANGES[name]) for name in names}
-
-
-def _shown(kubeconfig: Path, *, patiently: bool = False) -> dict[str, Any]:
-    client = Client(kubeconfig)
-    client.prepare()
-    return {
-        name: differing.shown(client, proof, patiently=patiently) for name, proof in differing.PROOFS.items()
-    }
 
 
 def _write(path: Path, answers: dict[str, Any]) -> None:

@@ -20,14 +20,13 @@ import click
 from msgspec.structs import replace
 
 import trimtab
-from tests.apiserver import differing as cluster_differing
 from tests.apiserver.wire import DIFFERING
 from tests.contract.behaviours.casting import CONTROLLERS
 from tests.contract.behaviours.differing import DIFFERENCES
 from tests.contract.cluster.cases import counts
 from tests.contract.cluster.differing import KNOWN
-from tests.kube.differences import table as differences_table
-from tests.kube.differing import PAGES
+from tests.differing.asking import table as differences_table
+from tests.differing.pages import PAGES
 from trimtab.app.running.figures import RUNNER_FIGURES
 from trimtab.app.why.causes import CAUSES
 from trimtab.engine.events import Event
@@ -159,8 +158,7 @@ def _features(found: Mapping[tuple[str, str], int], verb: str) -> dict[str, int]
 
 def embedded_part() -> str:
     """Where the embedded cluster knowingly differs from a real one."""
-    rows = [f"| {what} | {each.real} | {each.ours} |" for what, each in cluster_differing.DIFFERING.items()]
-    return "\n".join(["| where | the real server | this one |", "|---|---|---|", *rows])
+    return differences_table(PAGES["embedded-cluster"])
 
 
 def behaviours_part() -> str:

@@ -73,6 +73,15 @@ def config_map(**parts: Any) -> bytes:
     return json.dumps(whole).encode()
 
 
+def _web(spec: Any) -> bytes:
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    return json.dumps({**head, "spec": spec}).encode()
+
+
+def _container(**fields: Any) -> dict[str, Any]:
+    return {"template": {"spec": {"containers": [{"name": "a", **fields}]}}}
+
+
 def token(content: str) -> str:
     return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
@@ -193,6 +202,31 @@ CHANGES = {
     "an apply without a kind": patch(b'{"data":{}}', APPLY, f"{COLOURS}?fieldManager=m"),
     "an apply of a field of another kind": patch(
         config_map(metadata={"name": "colours"}, colour="blue"), APPLY, f"{COLOURS}?fieldManager=m"
+    ),
+    **{
+        f"an apply of {what}": patch(_web(spec), APPLY, f"{WEB}?fieldManager=m&force=true")
+        for what, spec in {
+            "a fraction for an integer": {"replicas": 1.5},
+            "a fraction within a list": _container(ports=[{"containerPort": 1.5}]),
+            "a fraction for a percentage": {"strategy": {"rollingUpdate": {"maxSurge": 1.5}}},
+            "a flag that is text": {"paused": "yes"},
+            "a quantity that is none": _container(resources={"limits": {"cpu": "much"}}),
+            "a list for a map": {"selector": []},
+            "a time that is none": {"template": {"metadata": {"creationTimestamp": "now"}}},
+        }.items()
+    },
+    "an apply of text that is no base64": patch(
+        b'{"apiVersion":"v1","kind":"Secret","metadata":{"name":"new"},"data":{"a":"?"}}',
+        APPLY,
+        f"{CORE}/secrets/new?fieldManager=m",
+    ),
+    "an apply of a scale that is a fraction": patch(
+        b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web"},"spec":{"replicas":1.5}}',
+        APPLY,
+        f"{WEB}/scale?fieldManager=m&force=true",
+    ),
+    "a JSON patch with a number that nothing can hold": patch(
+        b'[{"op":"add","path":"/data/a","value":1e400}]', JSON_PATCH
     ),
     "a change of what is fixed": patch(b'{"spec":{"selector":{"matchLabels":{"app":"other"}}}}', MERGE, WEB),
     "a scale that is no number": patch(b'{"spec":{"replicas":"many"}}', MERGE, f"{WEB}/scale"),

@@ -22,6 +22,7 @@ from trimtab.apiserver.decoding import (
     Body,
     Known,
     check_twins,
+    converted,
     declaration_in,
     each_owner_once,
     known,
@@ -311,7 +312,7 @@ class Api:
         new = applied(live, declared.config, target, manager=options.manager, force=options.force, now=now)
         warnings = (*self._deprecation(address), *check_twins(declared, options.validation))
         if not address.served.custom:
-            new = known(new, address.served, "Ignore").manifest
+            new = converted(new, declared.config, address.served)
         if live is None:
             check_unborn(new, address)
         new = placed(new, address, named=True)
@@ -412,7 +413,7 @@ class Api:
         new = applied(before, config, scales.target(), manager=options.manager, force=options.force, now=now)
         if served.custom:
             scales.check_unchanged(before, new, config)
-        scale = placed(known(new, kind, "Ignore").manifest, address, named=True)
+        scale = placed(converted(new, config, kind), address, named=True)
         return self._rescale(defaulted(scale, kind.schema), live, address, options, ())
 
     def _rescale(

@@ -17,9 +17,10 @@ from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
 from trimtab.kube.gotext import quoted
+from trimtab.kube.merging.apply import inconvertible, spoken_type
 from trimtab.kube.merging.patch import not_a_map
 from trimtab.kube.refusals import Cause, Refused, bad_request
-from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.decoding import unconvertible, unreadable
 from trimtab.kube.schemas.inner import is_readable
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
@@ -324,6 +325,14 @@ def known(manifest: Json, served: Served, validation: str, twice: Sequence[str] 
     if problems and validation == "Strict":
         raise bad_request(strict_refusal(served.kind, served.version, problems))
     return Known(kept.manifest, problems)
+
+
+def converted(new: Json, config: Json, served: Served) -> Json:
+    """What an apply of a configuration has made, with the fields that its kind has."""
+    if problem := unconvertible(new, served.schema):
+        kind = spoken_type(served.api_version, served.kind)
+        raise inconvertible(config, f"unable to convert unstructured object to {kind}: {problem}")
+    return pruned(new, served.schema).manifest
 
 
 def unreadable_as(manifest: Json, served: Served) -> str | None:

@@ -20,7 +20,7 @@ from trimtab.apiserver.decoding import (
     unreadable_as,
     value_of,
 )
-from trimtab.apiserver.gojson import BadJson
+from trimtab.apiserver.gojson import BadJson, BadNumber
 from trimtab.apiserver.refusing import invalid, unsupported_media
 from trimtab.kube import gotext
 from trimtab.kube.merging.patch import json_patch, merge_patch
@@ -78,8 +78,10 @@ def _patch_in(body: Body) -> Any:
     try:
         return value_of(body)
     except BadJson as exc:
-        told = "" if body.media == STRATEGIC_PATCH else "error decoding patch: "
-        raise bad_request(f"{told}{exc}") from exc
+        told = str(exc)
+        if isinstance(exc, BadNumber) and body.media == JSON_PATCH:
+            told = told.replace("Go value", "Go struct field jsonPatchOp.value")
+        raise bad_request(told if body.media == STRATEGIC_PATCH else f"error decoding patch: {told}") from exc
 
 
 def _carried_out(live: Json, patch: Any, media: str, served: Served) -> Any:

@@ -17,7 +17,7 @@ from trimtab.apiserver.catalog import ScalePaths, Served, field
 from trimtab.apiserver.refusing import conflict, invalid
 from trimtab.apiserver.strategies import target_of
 from trimtab.kube import gotext
-from trimtab.kube.merging.apply import Target, check_type
+from trimtab.kube.merging.apply import Target, check_type, inconvertible
 from trimtab.kube.merging.fields import FieldSet, Path, path
 from trimtab.kube.merging.managers import Entry, lines_of, owners_of
 from trimtab.kube.merging.typed import same
@@ -263,10 +263,7 @@ def check_applicable(scale: Json, config: Json) -> None:
 def check_unchanged(before: Json, after: Json, config: Json) -> None:
     """Refuse to change the scale of a custom resource by an apply, which can only share it."""
     if any(not same(before.get(part), after.get(part)) for part in ("spec", "status")):
-        metadata = config.get("metadata") or {}
-        name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        where = f"failed to convert new object ({name}; autoscaling/v1, Kind=Scale) to proper version"
-        raise internal_error(f"{where}: {NO_CONVERSION}")
+        raise inconvertible(config, NO_CONVERSION)
 
 
 def unreadable() -> Refused:

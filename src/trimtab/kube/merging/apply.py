@@ -383,10 +383,11 @@ def check_type(config: Mapping[str, Any], target: Target) -> None:
     """Refuse a configuration of something else than what it is applied to."""
     version, kind = config.get("apiVersion", ""), config.get("kind", "")
     if (version, kind) != (target.api_version, target.kind):
-        raise bad_request(f"invalid object type: {_spoken_type(version, kind)}")
+        raise bad_request(f"invalid object type: {spoken_type(version, kind)}")
 
 
-def _spoken_type(version: str, kind: str) -> str:
+def spoken_type(version: str, kind: str) -> str:
+    """A kind as Go prints it."""
     group, _, number = version.rpartition("/")
     return f"{group}/{number}, Kind={kind}"
 
@@ -417,10 +418,19 @@ def _problems(value: Mapping[str, Any], target: Target) -> list[Problem]:
 
 
 def _untypable(which: str, value: Mapping[str, Any], found: list[Problem]) -> Refused:
+    what = _spoken_object(value)
+    return internal_error(f"failed to create typed {which} object ({what}): {_spoken(found)}")
+
+
+def inconvertible(config: Mapping[str, Any], why: str) -> Refused:
+    """The refusal of a configuration that makes an object which the server cannot hold."""
+    return internal_error(f"failed to convert new object ({_spoken_object(config)}) to proper version: {why}")
+
+
+def _spoken_object(value: Mapping[str, Any]) -> str:
     metadata = {name: text for name, text in _metadata(value).items() if isinstance(text, str)}
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    kind = _spoken_type(value.get("apiVersion", ""), value.get("kind", ""))
-    return internal_error(f"failed to create typed {which} object ({name}; {kind}): {_spoken(found)}")
+    return f"{name}; {spoken_type(value.get('apiVersion', ''), value.get('kind', ''))}"
 
 
 def _spoken(found: list[Problem]) -> str:

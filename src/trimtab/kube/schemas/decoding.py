@@ -96,7 +96,7 @@ _WHOLE = {"string": str, "boolean": bool, "integer": int, "number": float}
 
 
 def unconvertible(value: Any, schema: Schema, wanted: str = "") -> str | None:
-    """Why the server cannot turn the result of a strategic merge patch into an object; None if it can.
+    """Why the server cannot turn what an apply or a strategic merge patch made into an object, if so.
 
     It is not decoded as text but copied field by field, in the order of the fields, so the words are others.
     """

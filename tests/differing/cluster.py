@@ -1,53 +1,13 @@
-"""What the embedded server knowingly does not do as a real one does: declarations, each with its proof.
-
-A proof is a few exchanges: what has to be there first, and a request that the two answer otherwise. What
-either answers is recorded beside this (`python -m scripts.record_wire`); a test fails when one of them moves,
-or when the two become the same. The documentation's table is made from this.
-"""
+"""Where the embedded cluster as a whole knowingly differs: the table of docs/embedded-cluster.md."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from time import monotonic
+from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
-from tests.apiserver.bad_requests import APPLY, COLOURS, CORE, MAPS, MERGE, STRATEGIC, WEB, Client
-from tests.apiserver.conversation import masked
-from tests.apiserver.wire import DRY, FOLDER, Exchange, delete, get, send, told
-
-REAL, EMBEDDED = FOLDER / "differing.json", FOLDER / "differing_embedded.json"
-DONE = (200, 201, 409)
-PATIENCE = 30.0  # seconds in which a real server notices what it was told
-
-
-class Proof(Struct, frozen=True, kw_only=True):
-    """A request that the two servers answer otherwise, and what has to be there for it."""
-
-    asked: Exchange
-    given: tuple[Exchange, ...] = ()  # done first, and not compared
-    after: tuple[Exchange, ...] = ()  # takes away again what others would stumble over
-    settles: int = 0  # the code of a real server's answer, once it has noticed what was given
-    part: tuple[str | int, ...] = ()  # which part of the answer shows it, where the whole is long or chance
-
-
-class Difference(Struct, frozen=True, kw_only=True):
-    """What the two servers do, in words for users, and what proves it."""
-
-    real: str
-    ours: str
-    proofs: tuple[Proof, ...]
-
-
-def post(path: str, body: Any, *headers: str) -> Exchange:
-    return send("POST", path, json.dumps(body), *headers)
-
-
-def patch(path: str, body: Any, media: str) -> Exchange:
-    return send("PATCH", path, json.dumps(body), media=media)
+from tests.apiserver.bad_requests import APPLY, COLOURS, CORE, MAPS, MERGE, STRATEGIC, WEB
+from tests.apiserver.wire import DRY, Exchange, delete, get, send
+from tests.differing.asking import Difference, Differences, Proof, patch, post
 
 
 def pem(kind: str) -> str:
@@ -150,7 +110,7 @@ DEEP = '{"metadata":{"name":"new"},"unknown":' + "[" * 5000 + "]" * 5000 + "}"
 
 # -- the differences --------------------------------------------------------------------------------------
 
-DIFFERING: Mapping[str, Difference] = {
+CLUSTER: Differences = {
     "Tables (`kubectl get` columns)": Difference(
         real="server-side columns",
         ours="the objects; kubectl shows name and age",
@@ -258,13 +218,39 @@ DIFFERING: Mapping[str, Difference] = {
             for part in ("log", "exec?command=a", "attach", "proxy", "portforward")
         ),
     ),
-    "component statuses, `/metrics`": Difference(
-        real="served",
+    "component statuses, `/metrics`, `/statusz`, `/flagz` and `/debug`": Difference(
+        real="served, and named among the paths of `/`",
         ours="no",
         proofs=(
-            Proof(asked=get("/api/v1/componentstatuses/etcd-0")),
-            Proof(asked=get("/metrics")),
+            *(
+                Proof(asked=get(path))
+                for path in (
+                    "/api/v1/componentstatuses/etcd-0",
+                    "/metrics",
+                    "/metrics/slis",
+                    "/statusz",
+                    "/flagz",
+                    "/debug/pprof/",
+                    "/debug/api_priority_and_fairness/dump_priority_levels",
+                )
+            ),
+            Proof(asked=get("/"), part=("paths", 0)),
         ),
+    ),
+    "`/version`": Difference(
+        real="tells of the Go that it was built with",
+        ours="no Go: these fields are empty",
+        proofs=(Proof(asked=get("/version"), part=("compiler",)),),
+    ),
+    "the order of fields": Difference(
+        real="that of its structures in Go",
+        ours="that in which they were given; what the server adds comes last",
+        proofs=(Proof(asked=get(COLOURS), part=("metadata",), order=True),),
+    ),
+    "`timeout` of a request": Difference(
+        real="504 once it is over",
+        ours="read, and refused if it is none, but every answer is whole: none takes long",
+        proofs=(Proof(asked=get(f"{MAPS}/nothing?timeout=1ns")),),
     ),
     "system objects": Difference(
         real="RBAC roles, flow schemas, APIServices, ServiceCIDRs",
@@ -349,9 +335,23 @@ DIFFERING: Mapping[str, Difference] = {
             for number in ("1e2", "1e400")
         ),
     ),
+    "an apply with a number that nothing can hold, such as `1e400`": Difference(
+        real="read as text",
+        ours="refused",
+        proofs=(
+            Proof(
+                asked=send(
+                    "PATCH",
+                    f"{WEB}?dryRun=All&fieldManager=differing&force=true",
+                    f'{{"apiVersion":"apps/v1","kind":"Deployment",{(REPLICAS % "1e400")[1:]}',
+                    media=APPLY,
+                )
+            ),
+        ),
+    ),
     "an apply or a strategic merge patch with an integer that its field cannot hold": Difference(
         real="its lowest bits are kept, without a word",
-        ours="an apply is refused; a patch keeps the number whole",
+        ours="the number is kept whole",
         proofs=(
             Proof(
                 asked=patch(
@@ -373,58 +373,3 @@ DIFFERING: Mapping[str, Difference] = {
         ),
     ),
 }
-PROOFS = {
-    what if len(each.proofs) == 1 else f"{what} ({number})": proof
-    for what, each in DIFFERING.items()
-    for number, proof in enumerate(each.proofs, 1)
-}
-
-# -- asking -----------------------------------------------------------------------------------------------
-
-
-def shown(client: Client, proof: Proof, *, patiently: bool = False) -> Any:
-    """What a server makes of a proof; `patiently` waits until it has noticed what was given."""
-    with _given(client, proof, patiently=patiently):
-        end = monotonic() + PATIENCE
-        answer = _asked(client, proof)
-        while patiently and proof.settles not in (0, answer["code"]) and monotonic() < end:
-            answer = _asked(client, proof)
-    return _part(answer, proof)
-
-
-def _asked(client: Client, proof: Proof) -> Any:
-    [answer] = told(client, proof.asked, whole=bool(proof.part))
-    return masked(answer)
-
-
-@contextmanager
-def _given(client: Client, proof: Proof, *, patiently: bool) -> Iterator[None]:
-    for each in proof.given:
-        _done(client, each, patiently=patiently)
-    try:
-        yield
-    finally:
-        for each in proof.after:
-            _done(client, each, 404, patiently=patiently)
-
-
-def _done(client: Client, exchange: Exchange, *more: int, patiently: bool) -> None:
-    """Do what others build upon, as soon as the server has noticed what this builds upon itself."""
-    end = monotonic() + PATIENCE
-    while told(client, exchange)[0]["code"] not in (*DONE, *more) and patiently and monotonic() < end:
-        pass
-
-
-def _part(answer: Any, proof: Proof) -> Any:
-    if not proof.part:
-        return answer
-    found = answer["said"] if proof.part[0] not in answer["headers"] else answer["headers"]
-    for step in proof.part:
-        found = _step(found, step)
-    return {"code": answer["code"], "part": found}
-
-
-def _step(value: Any, step: str | int) -> Any:
-    if isinstance(value, list) and isinstance(step, int):
-        return value[step]
-    return value.get(step) if isinstance(value, dict) else None

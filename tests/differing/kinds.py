@@ -1,0 +1,234 @@
+"""Where kinds and values are knowingly judged otherwise: the table of docs/kinds-data.md."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from tests.apiserver.bad_requests import MERGE
+from tests.apiserver.wire import delete, send
+from tests.differing.asking import Difference, Differences, Proof, patch, post
+
+DRY = "?dryRun=All"
+GROUP = "differing.example.com"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+RULED = f"/apis/{GROUP}/v1/ruled"
+MAPS = f"/api/v1/namespaces/default/configmaps{DRY}"
+DRIVERS = f"/apis/storage.k8s.io/v1/csidrivers{DRY}"
+CLASSES = f"/apis/resource.k8s.io/v1/deviceclasses{DRY}"
+BACKEND = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
+INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+SIGNINGS = f"/apis/certificates.k8s.io/v1/certificatesigningrequests{DRY}"
+NO_REQUEST = base64.b64encode(
+    b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
+).decode()
+SECRETS = f"/api/v1/namespaces/default/secrets{DRY}"
+SLICES = f"/apis/resource.k8s.io/v1/resourceslices{DRY}"
+NODES = f"/api/v1/nodes{DRY}"
+POLICIES = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies{DRY}"
+
+
+def _named(api_version: str, kind: str, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "differing"}, **fields}
+
+
+def _definition(rule: str) -> dict[str, Any]:
+    """The definition of a kind with one field and one rule."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "x-kubernetes-validations": [{"rule": rule}],
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        **_named("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        "metadata": {"name": f"ruled.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Cluster",
+            "names": {"plural": "ruled", "singular": "ruled", "kind": "Ruled"},
+            "versions": [version],
+        },
+    }
+
+
+KINDS: Differences = {
+    "several wrong keys of one map": Difference(
+        real="told in random order",
+        ours="told in the order given",
+        proofs=(
+            Proof(
+                asked=post(MAPS, _named("v1", "ConfigMap", data={"a b": "", "c d": ""})),
+                by_lot=True,
+            ),
+        ),
+    ),
+    "exponents of quantities above 1000": Difference(
+        real="allowed",
+        ours="refused, since a short text would fill the memory",
+        proofs=(
+            Proof(
+                asked=post(NODES, _named("v1", "Node", status={"capacity": {"cpu": "1e1001"}})),
+            ),
+        ),
+    ),
+    "custom objects that break a CEL rule of their definition": Difference(
+        real="refused",
+        ours="accepted: rules are kept and shown, but not judged",
+        proofs=(
+            Proof(
+                given=(post(DEFINITIONS, _definition("self.a != 'b'")),),
+                settles=422,
+                after=(delete(f"{DEFINITIONS}/ruled.{GROUP}"),),
+                asked=post(f"{RULED}{DRY}", _named(f"{GROUP}/v1", "Ruled", a="b")),
+            ),
+        ),
+    ),
+    "CEL rules of a definition that cannot be compiled": Difference(
+        real="refused",
+        ours="accepted",
+        proofs=(
+            Proof(
+                asked=post(f"{DEFINITIONS}{DRY}", _definition("self =")),
+            ),
+        ),
+    ),
+    "CEL of admission policies that cannot be compiled": Difference(
+        real="refused",
+        ours="accepted",
+        proofs=(
+            Proof(
+                asked=post(
+                    POLICIES,
+                    _named(
+                        "admissionregistration.k8s.io/v1",
+                        "ValidatingAdmissionPolicy",
+                        spec={
+                            "matchConstraints": {
+                                "resourceRules": [
+                                    {
+                                        "apiGroups": ["apps"],
+                                        "apiVersions": ["v1"],
+                                        "operations": ["CREATE"],
+                                        "resources": ["deployments"],
+                                    }
+                                ]
+                            },
+                            "validations": [{"expression": "object.spec ="}],
+                        },
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "text that is no JSON in a Secret of a docker configuration": Difference(
+        real="quotes its parser's complaint",
+        ours="says `invalid JSON`",
+        proofs=(
+            Proof(
+                asked=post(
+                    SECRETS,
+                    _named(
+                        "v1",
+                        "Secret",
+                        type="kubernetes.io/dockerconfigjson",
+                        data={".dockerconfigjson": "bm8="},
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "fields of features that are off by default": Difference(
+        real="dropped silently",
+        ours="dropped where `default_rules.SWITCHED_OFF` names them, else kept",
+        proofs=(
+            Proof(
+                asked=post(
+                    DRIVERS,
+                    _named("storage.k8s.io/v1", "CSIDriver", spec={"preventPodSchedulingIfMissing": True}),
+                ),
+                part=("spec", "preventPodSchedulingIfMissing"),
+            ),
+        ),
+    ),
+    "JSON numbers as quantities": Difference(
+        real="read as written (`1e3` stays `1e3`)",
+        ours="read as numbers (`1k`)",
+        proofs=(
+            Proof(
+                asked=send(
+                    "POST",
+                    NODES,
+                    '{"apiVersion":"v1","kind":"Node","metadata":{"name":"differing"},"status":{"capacity":{"cpu":1e3}}}',
+                ),
+                part=("status", "capacity"),
+            ),
+        ),
+    ),
+    "`timeAdded` of device taints": Difference(
+        real="set to now",
+        ours="left out",
+        proofs=(
+            Proof(
+                asked=post(
+                    SLICES,
+                    _named(
+                        "resource.k8s.io/v1",
+                        "ResourceSlice",
+                        spec={
+                            "driver": "d.example.com",
+                            "nodeName": "n",
+                            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+                            "devices": [{"name": "a", "taints": [{"key": "k", "effect": "NoSchedule"}]}],
+                        },
+                    ),
+                ),
+                part=("spec", "devices", 0, "taints", 0, "timeAdded"),
+            ),
+        ),
+    ),
+    "kinds of device allocation (`resource.k8s.io`)": Difference(
+        real="judged",
+        ours="only their metadata is judged",
+        proofs=(
+            Proof(
+                asked=post(CLASSES, _named("resource.k8s.io/v1", "DeviceClass", spec={"selectors": [{}]})),
+            ),
+        ),
+    ),
+    "status updates of kinds other than workloads, Services, autoscalers and budgets": Difference(
+        real="judged",
+        ours="only the rest of the object is judged",
+        proofs=(
+            Proof(
+                given=(post(INGRESSES, _named("networking.k8s.io/v1", "Ingress", spec=BACKEND)),),
+                after=(delete(f"{INGRESSES}/differing"),),
+                asked=patch(
+                    f"{INGRESSES}/differing/status{DRY}",
+                    {"status": {"loadBalancer": {"ingress": [{"ip": "nowhere"}]}}},
+                    MERGE,
+                ),
+            ),
+        ),
+    ),
+    "requests for certificates that are none inside": Difference(
+        real="refused",
+        ours="accepted: only the PEM around them is looked at",
+        proofs=(
+            Proof(
+                asked=post(
+                    SIGNINGS,
+                    _named(
+                        "certificates.k8s.io/v1",
+                        "CertificateSigningRequest",
+                        spec={
+                            "request": NO_REQUEST,
+                            "signerName": "example.com/s",
+                            "usages": ["client auth"],
+                        },
+                    ),
+                ),
+            ),
+        ),
+    ),
+}
