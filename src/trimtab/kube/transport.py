@@ -18,6 +18,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 
+import aiohttp
 from msgspec import Struct
 from yarl import URL
 
@@ -31,7 +32,6 @@ from trimtab.kube.failures import (
     unreachable,
     without_secrets,
 )
-from trimtab.kube.library import aiohttp
 from trimtab.tasks.backoff import Backoff, asked_pause, pause
 from trimtab.tasks.chance import draw
 
