@@ -17,9 +17,10 @@ from msgspec import Struct
 from multidict import CIMultiDict
 
 from trimtab.errors import InvalidSpec, Missing
+from trimtab.files import read_file
 from trimtab.kube.auth import kubeconfig, tenancy
 from trimtab.kube.auth.certificates import ClientPair, decoded_base64
-from trimtab.kube.auth.files import Content, FixedContent, WatchedFile, read_file
+from trimtab.kube.auth.files import LARGEST_CREDENTIAL, Content, FixedContent, WatchedFile
 from trimtab.kube.auth.identity import Authorities, Client, Identity, Token
 from trimtab.kube.auth.impersonation import Impersonation, impersonation_headers, impersonation_problem
 from trimtab.kube.auth.kubeconfig import ClusterEntry, Kubeconfig, Named, Selected, UserEntry
@@ -268,7 +269,8 @@ def in_cluster(
 
 def _pod_namespace(path: Path, subject: str) -> str:
     try:
-        content = read_file(path, subject=subject, which=f"its namespace ({path})")
+        which = f"its namespace ({path})"
+        content = read_file(path, subject=subject, which=which, limit=LARGEST_CREDENTIAL)
     except Missing:
         return "default"
     return content.decode(errors="replace").strip() or "default"
