@@ -31,7 +31,6 @@ from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_LARGEST_KUBECONFIG = 8 * 1024 * 1024
 
 
 class Access(Protocol):
@@ -284,7 +283,7 @@ def _read_all(paths: Sequence[Path]) -> Kubeconfig:
         where = path.absolute()
         subject = f"kubeconfig {printable(str(where))}"
         try:
-            content = read_file(where, subject=subject, limit=_LARGEST_KUBECONFIG)
+            content = read_file(where, subject=subject, limit=kubeconfig.LIMITS.size)
         except Missing as exc:
             missing = missing or exc
             continue
