@@ -1,8 +1,10 @@
-"""A small certificate authority for the testbed: server and client certificates, valid or expired."""
+"""The certificate authority of the testbed: files of server and client certificates, valid or expired.
+
+Stricter than what `pki` throws together for a test: all that Kubernetes and strict clients look for is there.
+"""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,8 +12,10 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
+
+from testbed.pki import hosts_named, named, pem_of, unsigned
 
 DAY = timedelta(days=1)
 
@@ -30,7 +34,7 @@ class Authority:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named(name)
+        self._name = named(name)
         builder = _certificate(self._name, self._name, self._key.public_key(), expired=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         builder = builder.add_extension(_key_usage(signs_certificates=True), critical=True)
@@ -40,13 +44,13 @@ class Authority:
 
     def server(self, name: str, hosts: Sequence[str] = ("localhost", "127.0.0.1")) -> KeyPair:
         """A certificate for a server on these host names and addresses."""
-        return self._issue(name, _named(name), ExtendedKeyUsageOID.SERVER_AUTH, hosts=hosts)
+        return self._issue(name, named(name), ExtendedKeyUsageOID.SERVER_AUTH, hosts=hosts)
 
     def client(self, user: str, groups: Sequence[str] = (), *, expired: bool = False) -> KeyPair:
         """A certificate that Kubernetes reads as this user in these groups."""
         file = f"{user}-expired" if expired else user
         usage = ExtendedKeyUsageOID.CLIENT_AUTH
-        return self._issue(file, _named(user, groups), usage, expired=expired)
+        return self._issue(file, named(user, groups), usage, expired=expired)
 
     def _issue(
         self,
@@ -65,8 +69,7 @@ class Authority:
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(issuer_key, critical=False)
         if hosts:
-            names = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
-            builder = builder.add_extension(names, critical=False)
+            builder = builder.add_extension(hosts_named(hosts), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         return self._save(file, certificate, key)
 
@@ -74,7 +77,7 @@ class Authority:
         pair = KeyPair(certificate=self._folder / f"{file}.crt", key=self._folder / f"{file}.key")
         pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         pair.key.touch(mode=0o600)
-        pair.key.write_bytes(_pem(key))
+        pair.key.write_bytes(pem_of(key))
         return pair
 
 
@@ -87,7 +90,7 @@ def signing_keys(folder: Path) -> KeyPair:
     )
     pair.certificate.write_bytes(public)
     pair.key.touch(mode=0o600)
-    pair.key.write_bytes(_pem(key))
+    pair.key.write_bytes(pem_of(key))
     return pair
 
 
@@ -97,28 +100,8 @@ def _certificate(
     """A certificate still to be signed: valid from yesterday for a year, or over since yesterday."""
     now = datetime.now(UTC)
     first, last = (now - 2 * DAY, now - DAY) if expired else (now - DAY, now + 365 * DAY)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(first)
-        .not_valid_after(last)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    )
-
-
-def _named(name: str, groups: Sequence[str] = ()) -> x509.Name:
-    organisations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*organisations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
-
-
-def _alternative(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
+    known_by = x509.SubjectKeyIdentifier.from_public_key(key)
+    return unsigned(subject, issuer, key, first, last).add_extension(known_by, critical=False)
 
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
@@ -132,10 +115,4 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
         crl_sign=signs_certificates,
         encipher_only=False,
         decipher_only=False,
-    )
-
-
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
@@ -22,6 +23,7 @@ from msgspec import Struct
 
 EARLY = datetime(2020, 1, 1, tzinfo=UTC)
 LATE = EARLY + timedelta(days=36_500)
+_IN_THE_CLEAR = NoEncryption()
 
 
 class Issued(Struct, frozen=True, kw_only=True):
@@ -32,7 +34,7 @@ class Issued(Struct, frozen=True, kw_only=True):
 
     def encrypted_key(self, password: bytes) -> bytes:
         """The key as it looks under a password."""
-        return _pem(_loaded(self.key), BestAvailableEncryption(password))
+        return pem_of(_loaded(self.key), BestAvailableEncryption(password))
 
 
 class Authority:
@@ -42,8 +44,8 @@ class Authority:
         self, name: str = "authority", *, not_before: datetime = EARLY, not_after: datetime = LATE
     ) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named(name)
-        builder = _builder(self._name, self._name, self._key.public_key(), not_before, not_after)
+        self._name = named(name)
+        builder = unsigned(self._name, self._name, self._key.public_key(), not_before, not_after)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         self._certificate = builder.sign(self._key, hashes.SHA256())
 
@@ -57,14 +59,13 @@ class Authority:
     ) -> Issued:
         """A certificate for a client, or for a server at these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_named(name), self._name, key.public_key(), not_before, not_after)
+        builder = unsigned(named(name), self._name, key.public_key(), not_before, not_after)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if hosts:
-            names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
-            builder = builder.add_extension(names, critical=False)
+            builder = builder.add_extension(hosts_named(hosts), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        return Issued(certificate=certificate.public_bytes(Encoding.PEM), key=_pem(key, NoEncryption()))
+        return Issued(certificate=certificate.public_bytes(Encoding.PEM), key=pem_of(key))
 
 
 def in_base64(content: bytes) -> str:
@@ -72,9 +73,10 @@ def in_base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _builder(
+def unsigned(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, start: datetime, end: datetime
 ) -> x509.CertificateBuilder:
+    """A certificate still to be signed, good from `start` to `end`."""
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -86,8 +88,15 @@ def _builder(
     )
 
 
-def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def named(name: str, groups: Sequence[str] = ()) -> x509.Name:
+    """How a certificate calls its owner; Kubernetes reads it as a user in these groups."""
+    organisations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([*organisations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def hosts_named(hosts: Iterable[str]) -> x509.SubjectAlternativeName:
+    """The names and addresses that a server's certificate is good for."""
+    return x509.SubjectAlternativeName([_general_name(host) for host in hosts])
 
 
 def _general_name(host: str) -> x509.GeneralName:
@@ -104,5 +113,8 @@ def _loaded(pem: bytes) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _pem(key: ec.EllipticCurvePrivateKey, encryption: KeySerializationEncryption) -> bytes:
+def pem_of(
+    key: ec.EllipticCurvePrivateKey, encryption: KeySerializationEncryption = _IN_THE_CLEAR
+) -> bytes:
+    """A key as files hold it."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
