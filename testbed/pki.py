@@ -113,8 +113,6 @@ def _loaded(pem: bytes) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def pem_of(
-    key: ec.EllipticCurvePrivateKey, encryption: KeySerializationEncryption = _IN_THE_CLEAR
-) -> bytes:
+def pem_of(key: ec.EllipticCurvePrivateKey, encryption: KeySerializationEncryption = _IN_THE_CLEAR) -> bytes:
     """A key as files hold it."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import pytest
@@ -78,3 +79,10 @@ def test_what_json_lacks_cannot_be_written(value: Any) -> None:
 def test_what_is_not_json_cannot_be_written() -> None:
     with pytest.raises(TypeError, match="set is not a JSON value"):
         dump({"a": {1}})
+
+
+def test_keys_of_endless_numbers_are_ordered_soon() -> None:
+    one, other = f"a1{'0' * 300_000}", f"a2{'0' * 300_000}"
+    begun = time.process_time()
+    assert load(dump({other: 2, one: 1}), "x") == {one: 1, other: 2}
+    assert time.process_time() - begun < 5

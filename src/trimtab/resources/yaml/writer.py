@@ -200,7 +200,7 @@ def _continues_number(before: str) -> bool:
 def _number_at(text: str, place: int, lead: int) -> tuple[int, int]:
     value, end = lead, place
     while end < len(text) and _is_digit(text[end]):
-        value = value * 10 + ord(text[end]) - ord("0")
+        # Go counts in 64 bits and wraps around.
+        value = (value * 10 + ord(text[end]) - ord("0")) % 2**64
         end += 1
-    # Go counts in 64 bits and wraps around.
     return (value + 2**63) % 2**64 - 2**63, end
