@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import os
 import select
 import signal
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.scarcity import failures_without_files
+from testbed.scarcity import failures_without_files, open_files
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.programs import Finished, Launches, Limits, run, walls
 from trimtab.programs.launch import descendants
+from trimtab.tasks.loops import run_main
 
 from .conftest import Wire
 
@@ -167,3 +169,24 @@ async def test_a_server_that_cannot_be_started_leaves_no_open_files() -> None:
             pass
 
     assert await failures_without_files(serve) > 0
+
+
+def test_on_our_own_loop_a_start_that_is_cancelled_closes_every_file_once() -> None:
+    async def cancelled_after(turns: int, launches: Launches) -> None:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(run(["/bin/sleep", "60"], stdin=b"x", launches=launches))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            running.cancel()
+
+    async def main() -> None:
+        async with Launches() as launches:
+            await run(["/bin/true"], launches=launches)
+            before = open_files()
+            for turns in range(12):
+                await cancelled_after(turns, launches)
+                gc.collect()  # an object left behind would complain, and close a number a second time
+                assert (await run(["/bin/true"], launches=launches)).code == 0
+            assert open_files() <= before
+
+    run_main(main())

@@ -192,6 +192,29 @@ async def _gone(pid: int) -> None:
         os.close(process)
 
 
+class _End:
+    """One end of a pipe for an event loop, which closes it, once.
+
+    asyncio closes the object that it was given. uvloop closes the number, and then the object: by that time
+    the number may be that of somebody else's file, all the more when nobody but the garbage collector is left
+    to close the object because connecting it was cancelled.
+    """
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._number = number
+        self._to_close = isinstance(loop, asyncio.BaseEventLoop)
+
+    def fileno(self) -> int:
+        """The number of the file."""
+        return self._number
+
+    def close(self) -> None:
+        """Close it, unless the loop does that by itself."""
+        if self._to_close:
+            self._to_close = False
+            os.close(self._number)
+
+
 class _Forked:
     """A launcher that was forked; a pipe that it holds open says when it has ended."""
 
@@ -231,7 +254,7 @@ class _Forked:
         theirs.callback(os.close, read)
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.connect_write_pipe(
-            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(write, "wb", 0)
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), _End(write, loop)
         )
         self._transports.append(transport)
         self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
@@ -241,9 +264,9 @@ class _Forked:
         """What comes out of a new pipe, and the end to write into."""
         read, write = os.pipe()
         theirs.callback(os.close, write)
-        reader = asyncio.StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read, "rb", 0)
+        reader, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), _End(read, loop)
         )
         self._transports.append(transport)
         return reader, write

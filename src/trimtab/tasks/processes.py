@@ -396,12 +396,17 @@ async def _hire(policy: PoolPolicy) -> _Worker:
         raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
 
 
+def _close(channel: socket.socket) -> None:
+    with suppress(OSError):  # uvloop has closed it, if it was cancelled while connecting
+        channel.close()
+
+
 async def _started(policy: PoolPolicy) -> _Worker:
     with ExitStack() as undone:
         lifeline = _Lifeline()
         undone.callback(lifeline.cut)
         ours, theirs = socket.socketpair()
-        undone.callback(ours.close)
+        undone.callback(_close, ours)
         with theirs:
             reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
             undone.callback(writer.transport.abort)
