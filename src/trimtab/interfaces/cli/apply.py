@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from trimtab.errors import Conflict, InvalidSpec, Missing
+from trimtab.errors import Conflict
+from trimtab.files import read_file
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
 from trimtab.interfaces.cli.output import paper_at, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
@@ -16,6 +17,8 @@ from trimtab.interfaces.cli.verbs import Invocation
 if TYPE_CHECKING:
     from trimtab.app import Apps, Work
     from trimtab.app.planfiles import StoredPlan
+
+_LARGEST: Final = 256 << 20
 
 
 @click.command()
@@ -40,21 +43,12 @@ def apply(invocation: Invocation, /, reach: Reach, word: Word, file: Path) -> No
     run_main(_applied(invocation, reach, word, file))
 
 
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except FileNotFoundError as error:
-        remedy = f"Make it with: trimtab plan SOURCE --out {file}"
-        raise Missing(f"plan file {file}", "it does not exist", remedy) from error
-    except OSError as error:
-        raise InvalidSpec(f"plan file {file}", f"it cannot be read: {error.strerror}") from error
-
-
 async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path) -> None:
     from trimtab.app.planfiles import read
     from trimtab.engine import Keyring
 
-    content = _content(file)
+    remedy = f"Make it with: trimtab plan SOURCE --out {file}"
+    content = read_file(file, subject=f"plan file {file}", limit=_LARGEST, absent=remedy, pipes=True)
     async with apps_at(invocation, reach, renders=True) as apps:
         installation = apps.installation
         keys = Keyring(installation.key)
