@@ -78,5 +78,5 @@ bench-sources: setup ## measure rendering beside running helm and kustomize by h
 	@$(BIN)/python -m bench.sources --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
-	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis
+	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
