@@ -117,10 +117,10 @@ class Renderer:
         self._settings = settings
         self._programs = programs
         self._path = path
+        #: the machine's own key, by which renders are named and sealed until another is used
+        self.own_key = key_in(Path(settings.key).expanduser())
         self._keeping = work.Keeping(
-            folder=str(Path(settings.cache).expanduser()),
-            key=key_in(Path(settings.key).expanduser()),
-            budget=settings.cache_size,
+            folder=str(Path(settings.cache).expanduser()), key=self.own_key, budget=settings.cache_size
         )
         self._bounds = Bounds(files=settings.source_files, bytes=settings.source_size)
         self._folders = PrivateFolders(sandbox.folder_for(settings))
