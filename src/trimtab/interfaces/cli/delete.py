@@ -58,7 +58,9 @@ async def _deleted(
 
     async with apps_at(invocation, reach) as apps:
         unit, renders = await known(apps, app), operation is not None and operation != WITHOUT_HOOKS
-        async with apps.work_on(unit, renders=renders) as work:
+        # The record names every place that holds something of the app, and hooks lie where the source says:
+        # if either is in doubt, everything is read, and nothing is forgotten.
+        async with apps.work_on(unit, renders=renders, narrowly=True) as work:
             work.check_hold(operation or DELETION)
             if not word.dry_run and (operation is None or not work.goes_on(operation)):
                 await end_first(work, word)
