@@ -146,3 +146,9 @@ def test_a_key_is_made_once_and_for_us_alone(tmp_path: Path) -> None:
     path.write_bytes(b"too short")
     with pytest.raises(Unavailable, match="32 bytes"):
         key_in(path)
+
+
+def test_a_pipe_in_place_of_the_key_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "key")
+    with pytest.raises(Unavailable, match="key is not a regular file"):
+        key_in(tmp_path / "key")

@@ -14,13 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from trimtab.errors import Unavailable
+from trimtab.errors import TrimtabError, Unavailable
+from trimtab.files import read_file
 from trimtab.resources.sealing import KEY_SIZE, NONCE_SIZE
 from trimtab.sources.rendering.sealing import Seal
 
 Shelf: TypeAlias = Literal["records", "results"]
 
 LARGEST: Final = 512 << 20
+_LARGEST_KEY: Final = 1 << 10
 #: after a sweep the store is this full, so that not every write sweeps
 _SWEPT: Final = 0.8
 #: a sweep looks at every entry, so it is made only once in so many written bytes
@@ -131,10 +133,9 @@ def key_in(path: Path) -> bytes:
     except OSError:
         return secrets.token_bytes(KEY_SIZE)
     try:
-        key = path.read_bytes()
-    except OSError as error:
-        reason = f"its key {path} cannot be read: {error.strerror}"
-        raise Unavailable("the render store", reason, "Mend its rights") from error
+        key = read_file(path, subject="the render store", which=f"its key {path}", limit=_LARGEST_KEY)
+    except TrimtabError as error:
+        raise Unavailable(error.subject, error.reason, error.remedy) from error
     if len(key) != KEY_SIZE:
         raise Unavailable("the render store", f"{path} does not hold {KEY_SIZE} bytes", "Remove the file")
     return key
