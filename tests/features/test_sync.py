@@ -183,7 +183,7 @@ def test_at_a_terminal_a_sync_asks_draws_its_waves_in_place_and_can_be_stopped(
     folder = shop(tmp_path / "shop", settings=SETTINGS, migration=gate, web=WEB)
     asked = ("sync", str(folder), "-n", person.namespace, "--create-namespace")
     with person.at_terminal(*asked) as terminal:
-        terminal.until("Do this? [y/N]: ")
+        terminal.until("2 apply, 1 create namespace, 1 run hook. Do this? [y/N]: ")
         terminal.enter("n")
         assert terminal.end() == 130
     assert person.trimtab("status", "-o", "json").json == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from trimtab.app.install.manifests import (
     INSTALL_LABEL,
     PORT,
@@ -15,6 +17,7 @@ from trimtab.app.install.manifests import (
     settings_of,
     variable,
 )
+from trimtab.errors import InvalidSpec
 from trimtab.resources.manifests import key_of
 from trimtab.settings import RepositoriesSettings, Settings
 from trimtab.settings.merge import merged
@@ -27,6 +30,12 @@ def kinds(install: Install) -> list[str]:
 def container(install: Install) -> Any:
     (found,) = deployment(install)["spec"]["template"]["spec"]["containers"]
     return found
+
+
+def test_a_repository_with_a_password_in_its_address_is_refused_and_the_password_is_not_shown() -> None:
+    with pytest.raises(InvalidSpec, match="a password stands in its address") as refused:
+        objects_of(Install(repo="https://ann:hunter2@git.example/fleet.git"))
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_whole_cluster_has_one_cluster_role() -> None:

@@ -20,6 +20,13 @@ def test_a_cluster_is_brought_up_shown_and_taken_down(
         assert f"export KUBECONFIG={config}" in capsys.readouterr().out
         assert run(["cluster", "up"], environment) == 0
         assert "up already" in capsys.readouterr().out
+        other = tmp_path / "other"
+        assert run(["cluster", "up", "--kubeconfig", str(other), "--port", "1"], environment) == 2
+        told = capsys.readouterr().err
+        assert "up already at https://127.0.0.1:" in told
+        assert f"and not with --port 1 --kubeconfig {other}. Stop it first" in told
+        assert run(["cluster", "up", "--kubeconfig", str(config)], environment) == 0
+        capsys.readouterr()
         assert run(["cluster", "status", "-o", "json"], environment) == 0
         facts = json.loads(capsys.readouterr().out)
         assert facts["kubeconfig"] == str(config)

@@ -122,13 +122,20 @@ def test_a_wish_to_exit_is_not_an_error() -> None:
         run([], {}, raising(SystemExit(5)))
 
 
-@pytest.mark.parametrize(("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+#: what runs the command with Ctrl-C ignored, as a script does with what it puts into the background
+UNINTERRUPTED = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+
+
+@pytest.mark.parametrize(
+    ("by", "asked", "code"),
+    [((), signal.SIGINT, 130), ((), signal.SIGTERM, 143), (UNINTERRUPTED, signal.SIGTERM, -signal.SIGTERM)],
+)
 def test_whoever_stops_the_real_command_ends_it_quietly(
-    tmp_path: Path, asked: signal.Signals, code: int
+    tmp_path: Path, by: tuple[str, ...], asked: signal.Signals, code: int
 ) -> None:
     fifo = tmp_path / "config.toml"
     os.mkfifo(fifo)
-    command = [TRIMTAB, "--config", str(fifo), "settings"]
+    command = [*by, TRIMTAB, "--config", str(fifo), "settings"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         with fifo.open("w"):  # opens when the command has come as far as reading it
             process.send_signal(asked)

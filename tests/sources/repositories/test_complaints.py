@@ -81,6 +81,16 @@ def test_an_error_tells_gits_own_words_without_secrets() -> None:
     assert "Cloning" not in str(error)
 
 
+def test_that_git_may_ask_nobody_is_our_own_business_and_is_left_out() -> None:
+    asking = (
+        "error: unable to read askpass response from '/bin/false'\n"
+        "fatal: could not read Username for 'https://h': terminal prompts disabled\n"
+    )
+    assert error_of(Meaning.REFUSED, "repository web", asking).reason == Meaning.REFUSED.value
+    told = error_of(Meaning.REFUSED, "repository web", f"remote: the token has expired\n{asking}")
+    assert told.reason == f"{Meaning.REFUSED.value} (remote: the token has expired)"
+
+
 @pytest.mark.parametrize(
     ("limit", "kind", "words"),
     [

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from trimtab import __version__
 from trimtab.app.install import rights
 from trimtab.resources.manifests import Manifest
+from trimtab.sources.repositories.addresses import address_of
 
 NAME: Final = "trimtab-runner"
 #: for probes, metrics and status
@@ -76,6 +77,8 @@ class Install(Struct, frozen=True, kw_only=True):
 
 def objects_of(install: Install) -> tuple[Manifest, ...]:
     """Everything that has to be in the cluster, in the order in which it is made."""
+    if install.repo:
+        address_of(install.repo)  # refused here, not by a pod that has the password in its arguments
     return (
         namespace(install),
         service_account(install),

@@ -119,7 +119,7 @@ def _step_json(step: Step) -> dict[str, Any]:
 def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
     """The plan for a pull request's comment: a heading that counts, and a table of at most so many steps."""
     made_of = f" at {_code(plan.revision)}" if plan.revision else ""
-    title = f"### {_plain(plan.unit)}{made_of}: {_sum(plan)}"
+    title = f"### {_plain(plan.unit)}{made_of}: {plan_sum(plan)}"
     rows = [f"| {' | '.join(_cells(step))} |" for step in plan.steps[:most]]
     table_ = ["| action | object | wave | why |", "|---|---|---|---|", *rows] if rows else []
     more = len(plan.steps) - most
@@ -130,7 +130,7 @@ def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _sum(plan: SyncPlan) -> str:
+def plan_sum(plan: SyncPlan) -> str:
     """What a plan does, counted: `2 apply, 1 prune`."""
     counts = Counter(action(step) for step in plan.steps)
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "nothing to do"

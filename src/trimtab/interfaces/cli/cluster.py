@@ -66,6 +66,7 @@ def up(
 
     folder = state or _folder(invocation.environment)
     if (already := background.running(folder)) is not None:
+        _check_asked(already, kubeconfig, port, foreground=foreground and ready is None)
         click.echo(_told("The cluster is up already", already))
         return
     config = kubeconfig or folder / background.KUBECONFIG
@@ -80,6 +81,24 @@ def up(
     serving = background.run(folder, config.absolute(), port=port, ready=ready, leash=leash, brisk=brisk)
     settle_in()
     run_main(serving)
+
+
+def _check_asked(already: State, kubeconfig: Path | None, port: int, *, foreground: bool) -> None:
+    """Refuse what a cluster that is up cannot be: whoever relies on it might reach another cluster."""
+    from urllib.parse import urlsplit
+
+    from trimtab.errors import Conflict
+
+    asked = {
+        "--foreground": foreground,
+        f"--port {port}": port not in {0, urlsplit(already.url).port},
+        f"--kubeconfig {kubeconfig}": kubeconfig and str(kubeconfig.absolute()) != already.kubeconfig,
+    }
+    unmet = [option for option, differs in asked.items() if differs]
+    if unmet:
+        reason = f"it is up already at {already.url}, and not with {' '.join(unmet)}"
+        remedy = f"Stop it first with trimtab cluster down, or use it: export KUBECONFIG={already.kubeconfig}"
+        raise Conflict("cluster", reason, remedy)
 
 
 @cluster.command()

@@ -28,9 +28,16 @@ class Word(NamedTuple):
     async def given(self, plan: SyncPlan) -> bool:
         """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
         if self.asks and plan.steps:
-            await agreed("Do this?")
+            await agreed_to(plan)
             return True
         return self.deletions
+
+
+async def agreed_to(plan: SyncPlan) -> None:
+    """Ask whether a plan is to be done; of a long one, what scrolled away is counted once more."""
+    from trimtab.engine.sync.showing import plan_sum
+
+    await agreed(f"{plan_sum(plan)}. Do this?")
 
 
 def consent_options(verb: Callable[..., None]) -> Callable[..., None]:

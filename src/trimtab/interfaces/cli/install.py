@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.output import encoded
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
@@ -197,7 +198,7 @@ async def _applied(access: Access, settings: Settings, wanted: Install, word: _W
 
     async with connect(access, settings.cluster) as cluster:
         items = await plan_install(cluster, wanted)
-        if not _agreed(items, word):
+        if not await _agreed(items, word):
             return
         await carry_out(cluster, items, _tell)
     click.echo(f"Installed. See it start with: kubectl -n {wanted.namespace} get pods")
@@ -215,7 +216,7 @@ async def _removed(access: Access, settings: Settings, namespace: str, word: _Wo
             return
         if removal.apps:
             click.echo(_fate(removal.apps, forgotten=word.records), err=True)
-        if not _agreed(removal.items, word):
+        if not await _agreed(removal.items, word):
             return
         if word.patience is None:
             await carry_out(cluster, removal.items, _tell)
@@ -231,7 +232,7 @@ def _fate(apps: int, *, forgotten: bool) -> str:
     return f"what is recorded of {counted(apps, 'app')} {fate}; {objects} stay"
 
 
-def _agreed(items: tuple[Item, ...], word: _Word) -> bool:
+async def _agreed(items: tuple[Item, ...], word: _Word) -> bool:
     """Show what would be done, and ask; whether it is to be done."""
     from trimtab.app.install.installing import Act
 
@@ -240,7 +241,7 @@ def _agreed(items: tuple[Item, ...], word: _Word) -> bool:
     if word.dry_run:
         return False
     if word.asks and any(item.act is not Act.KEEP for item in items):
-        click.confirm("Do this?", abort=True)
+        await agreed("Do this?")
     return True
 
 

@@ -16,7 +16,9 @@ class Stops:
 
     def hear(self) -> None:
         """Have SIGTERM end a command in order, as Ctrl-C does: what it holds is let go for others."""
-        signal.signal(signal.SIGTERM, self._interrupt)
+        # Where Ctrl-C is ignored, as by what a script put into the background, SIGTERM must not be, too.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGTERM, self._interrupt)
 
     def _interrupt(self, number: int, _frame: object) -> None:
         self._signal = signal.Signals(number)

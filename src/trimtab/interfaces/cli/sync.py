@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.cautions import of_hold
+from trimtab.interfaces.cli.consent import agreed_to
 from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
 from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.patience import timeout_option
@@ -153,7 +153,7 @@ class _Syncing:
     async def _consent(self, plan: SyncPlan) -> bool:
         """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
         if self._wish.asks and plan.steps:
-            await agreed("Do this?")
+            await agreed_to(plan)
             return True
         return self._wish.deletions
 

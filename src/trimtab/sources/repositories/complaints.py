@@ -109,6 +109,11 @@ _SIGNS: Final[dict[Meaning, tuple[str, ...]]] = {
     ),
 }
 _NONE: Final = "none was found for this address"
+#: lines that tell nobody anything: advice for everybody, and that git may not ask, which is our own wish
+_IDLE: Final = re.compile(
+    "Please make sure you have the correct access rights|and the repository exists"
+    "|unable to read askpass response|could not read (?:Username|Password) .*terminal prompts disabled"
+)
 _COMPILED: Final = tuple((meaning, re.compile("|".join(signs))) for meaning, signs in _SIGNS.items())
 
 
@@ -194,5 +199,4 @@ def _last_words(stderr: str) -> str:
     """The lines that say why: those that git marks as fatal or error, else the last ones."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     marked = [line for line in lines if re.match(r"(fatal|error|ERROR|remote):? ", line)]
-    generic = "Please make sure you have the correct access rights|and the repository exists"
-    return "\n".join(line for line in (marked or lines) if not re.search(generic, line))
+    return "\n".join(line for line in (marked or lines) if not _IDLE.search(line))
