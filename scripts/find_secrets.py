@@ -125,7 +125,9 @@ def remembered_findings(root: Path, paths: Iterable[Path], memory: Path) -> list
     clean = set(memory.read_text().split()) if memory.exists() else set()
     found = findings(root, [path for path in prints if prints[path] not in clean])
     dirty = {finding.path for finding in found}
-    _write(memory, sorted(prints[path] for path in prints if str(path) not in dirty))
+    now_clean = {prints[path] for path in prints if str(path) not in dirty}
+    if now_clean != clean:
+        _write(memory, sorted(now_clean))
     return found
 
 

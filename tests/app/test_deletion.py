@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.app.world import RECORDS, Json, World, config_map
 from trimtab.app import Apps
-from trimtab.app.deletion import DELETION, DeletionFailed, NotGone, until_deleted
+from trimtab.app.deletion import DELETION, WITHOUT_HOOKS, DeletionFailed, NotGone, until_deleted
 from trimtab.engine.operations import Operation
 from trimtab.engine.stores.records import unit_hash
 from trimtab.engine.sync.steps import Prune, SyncPlan
@@ -22,7 +22,8 @@ NAMESPACE: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name":
 
 async def planned(world: World) -> SyncPlan:
     """What would be deleted."""
-    async with (await world.apps()).work_on(await world.unit("shop")) as work:
+    apps = await world.apps()
+    async with apps.work_on(await world.unit("shop"), renders=True, narrowly=True) as work:
         return await work.plan(DELETION)
 
 
@@ -42,7 +43,7 @@ async def delete(
         if waits is not None:
             waits.set()
 
-    async with apps.work_on(found) as work:
+    async with apps.work_on(found, renders=operation != WITHOUT_HOOKS, narrowly=True) as work:
         if work.unfinished is not None and not work.goes_on(operation):
             await work.end(held=lambda _: None)
         plan = await work.plan(operation)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
 from tests.kube.world import NAMESPACES
@@ -37,6 +39,19 @@ async def test_renders_are_named_alike_within_an_installation_and_by_no_key_that
     assert len({made.key, made.rendering_key, other.rendering_key}) == 3
 
 
+async def test_a_machine_names_renders_by_its_own_key_until_an_installation_is_recorded_and_after() -> None:
+    cluster, mine, others = MemoryCluster(), bytes(32), bytes([1]) * 32
+    planned = await find_installation(cluster, "records", own_key=mine)
+    begun = await find_installation(cluster, "records", own_key=mine)
+    elsewhere = await find_installation(MemoryCluster(), "records", own_key=mine)
+    anothers = await find_installation(cluster, "records", own_key=others)
+    assert planned.rendering_key == begun.rendering_key
+    assert len({mine, begun.rendering_key, elsewhere.rendering_key, anothers.rendering_key}) == 4
+    await record_installation(cluster, begun)
+    found = await find_installation(cluster, "records", own_key=others)
+    assert (found.rendering_key, found.recorded) == (planned.rendering_key, True)
+
+
 async def test_of_two_who_record_at_once_the_second_is_told_to_begin_again() -> None:
     cluster = MemoryCluster()
     first, second = await find_installation(cluster, "records"), await find_installation(cluster, "records")
@@ -45,8 +60,21 @@ async def test_of_two_who_record_at_once_the_second_is_told_to_begin_again() -> 
         await record_installation(cluster, second)
 
 
+GOOD = {
+    "id": b64encode(b"134af4a4-7f0e-4a53-8a9c-3f6f1c0a2b11").decode(),
+    "key": b64encode(bytes(32)).decode(),
+}
+
+
 @pytest.mark.parametrize(
-    "data", [{}, {"id": "bm9uZQ==", "key": "c2hvcnQ="}, {"id": "bm9uZQ=="}, {"key": "AAAA"}]
+    "data",
+    [
+        {},
+        {"id": "bm9uZQ==", "key": "c2hvcnQ="},
+        {"id": "bm9uZQ=="},
+        {"key": "AAAA"},
+        {**GOOD, "renders": "c2hvcnQ="},
+    ],
 )
 async def test_a_damaged_installation_is_named_and_its_key_is_not_shown(data: dict[str, str]) -> None:
     cluster = MemoryCluster()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trimtab.errors import InvalidSpec
 from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
-from trimtab.resources.manifests import OwnerReference, flattened, found_in, key_of
+from trimtab.resources.manifests import OwnerReference, flattened, found_in, key_of, taken_apart
 from trimtab.resources.yaml import documents
 
 WEB: dict[str, Any] = {
@@ -166,6 +166,24 @@ def test_a_broken_list_is_never_an_empty_list(listed: dict[str, Any], reason: st
     assert caught.value.reason.startswith(reason)
 
 
+def test_an_item_that_cannot_be_read_is_named_by_what_can_be_and_the_others_are_taken() -> None:
+    broken = [
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}},
+        {"kind": "List", "apiVersion": "v1", "metadata": {"name": "b"}},
+        {"metadata": {"name": "c"}},
+        {"metadata": {"name": ["d"]}},
+        None,
+    ]
+    found, errors = taken_apart({"apiVersion": "v1", "kind": "List", "items": broken}, "x")
+    assert [each.where for each in found] == ["x, item 1"]
+    assert [(each.subject, each.reason) for each in errors] == [
+        ("x, item 2 (List b)", "a List has no items"),
+        ("x, item 3 (named c)", "kind is missing"),
+        ("x, item 4", "kind is missing"),
+        ("x, item 5", "a manifest is null, not a map"),
+    ]
+
+
 def test_manifests_of_a_file_know_their_documents() -> None:
     text = (
         "apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod}\n"
@@ -208,6 +226,7 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
 QUESTIONS: list[Callable[[Any], object]] = [
     key_of,
     flattened,
+    taken_apart,
     manifests.api_version,
     manifests.kind,
     manifests.labels,

@@ -106,3 +106,10 @@ def test_an_allowance_without_a_finding_is_stale() -> None:
         "new.pem:3: looks like a secret (Private Key)",
         f"{ALLOWED_FILE}: old.pem has no Private Key any more: remove the entry",
     ]
+
+
+def test_a_memory_that_has_nothing_new_stays_as_it_is(repository: Path, memory: Path) -> None:
+    assert main(memory, repository) == 0
+    before = memory.stat()
+    assert main(memory, repository) == 0
+    assert memory.stat().st_ino == before.st_ino

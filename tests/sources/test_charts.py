@@ -26,6 +26,8 @@ from trimtab.kube.auth.redaction import Secret
 from trimtab.resources.yaml import documents
 from trimtab.settings import ProgramsSettings, RepositoriesSettings
 from trimtab.sources import Charts, FolderOrigin, Renderer, Request
+from trimtab.sources.charts.wishes import Brought, ChartRevision, WantedChart
+from trimtab.sources.rendering.render import BringChart
 from trimtab.sources.rendering.specs import Helm, SourceSpec
 from trimtab.sources.repositories.credentials import Basic, Belonging, Credential, Trust
 
@@ -41,6 +43,7 @@ data: {version: {{ .Chart.Version }}, color: {{ .Values.color | default "none" }
 PROGRAMS = ProgramsSettings(fetch=False)
 AUTHORITY = Authority("charts")
 KEY = b"k" * 32
+ELSEWHERE = "https://charts.example"
 
 
 def belonging(url: str, *, password: str = PASSWORD, ca: str = "") -> Belonging:
@@ -100,6 +103,103 @@ def desk(tmp_path: Path, tools: str) -> Desk:
 
 async def names(renderer: Renderer, request: Request) -> list[str]:
     return [made.key.name for made in (await renderer.render(request)).manifests]
+
+
+def packed_chart(name: str) -> bytes:
+    """A chart with one ConfigMap of its own name."""
+    out = io.BytesIO()
+    files = {"Chart.yaml": CHART.format(name=name), "templates/a.yaml": CONFIG_MAP.format(name=name)}
+    with tarfile.open(fileobj=out, mode="w:gz") as packed:
+        for path, text in files.items():
+            member = tarfile.TarInfo(f"{name}/{path}")
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+class Shop:
+    """Hands out charts that were packed beforehand, and remembers how many were wanted at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.given: list[str] = []
+        self.now = self.most = 0
+        self.crowded, self.is_last = asyncio.Event(), asyncio.Event()
+
+    async def bring(self, wanted: WantedChart) -> Brought:
+        self.now += 1
+        self.most = max(self.now, self.most)
+        try:
+            await self._give(wanted.name)
+        finally:
+            self.now -= 1
+        self.given.append(wanted.name)
+        packed = packed_chart(wanted.name)
+        place = self._folder / f"{wanted.name}.tgz"
+        place.write_bytes(packed)
+        revision = ChartRevision(
+            url=wanted.url,
+            name=wanted.name,
+            version="1.0.0",
+            digest=hashlib.sha256(packed).hexdigest(),
+            archive=str(place),
+            largest=1 << 20,
+        )
+        return Brought(revision=revision, warning=f"of {wanted.name}")
+
+    async def _give(self, name: str) -> None:
+        """The first is ready when the last is, and nobody before four have come."""
+        if self.now == 4:
+            self.crowded.set()
+        await self.crowded.wait()
+        if name == "sub":
+            await self.is_last.wait()
+        elif name == "sub6":
+            self.is_last.set()
+
+
+def fetching_by(desk: Desk, bring: BringChart) -> Renderer:
+    """A renderer that has charts brought in this way."""
+    settings = msgspec.structs.replace(settings_in(desk.folder / "own"), remotes=(ELSEWHERE,))
+    return Renderer(settings, PROGRAMS, path=desk.tools, charts=bring)
+
+
+def needing(desk: Desk, count: int) -> Request:
+    """A chart that needs so many others."""
+    address = ELSEWHERE
+    others = (f"name: sub{number}, version: 1.0.0" for number in range(2, count + 1))
+    desk.depend_on(address, more="".join(f", {{{each}, repository: '{address}'}}" for each in others))
+    return desk.request()
+
+
+async def test_what_a_chart_needs_is_fetched_together_and_told_in_its_order(desk: Desk) -> None:
+    shop, request = Shop(desk.folder), needing(desk, 6)
+    async with asyncio.timeout(60), fetching_by(desk, shop.bring) as renderer:
+        made = await renderer.render(request)
+    subs = ["sub", *(f"sub{number}" for number in range(2, 7))]
+    assert sorted(each.key.name for each in made.manifests) == ["app", *subs]
+    assert [each for each in made.warnings if each.startswith("of ")] == [f"of {name}" for name in subs]
+    assert (shop.most, sorted(shop.given)) == (4, subs)
+    assert shop.given.index("sub6") < shop.given.index("sub")
+
+
+async def test_a_chart_that_cannot_be_had_is_named_and_the_others_are_waited_for_no_more(desk: Desk) -> None:
+    ended: list[str] = []
+
+    async def bring(wanted: WantedChart) -> Brought:
+        if wanted.name == "sub3":
+            raise SourceRefused(wanted.subject, "it is not for you")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(wanted.name)
+        raise AssertionError("nobody waits for it")
+
+    request = needing(desk, 4)
+    async with asyncio.timeout(60), fetching_by(desk, bring) as renderer:
+        with pytest.raises(SourceRefused, match=r"sub3.*it is not for you"):
+            await renderer.render(request)
+    assert sorted(ended) == ["sub", "sub2", "sub4"]
 
 
 @pytest.fixture

@@ -29,7 +29,8 @@ from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import patient, until, until_recorded
-from trimtab.engine import Engine, GivenClusters, Keyring, RecordArchive, RecordStore
+from trimtab.app.widening import Widening, needs_everything
+from trimtab.engine import Engine, Keyring, RecordArchive, RecordStore
 from trimtab.engine.clusters import opened
 from trimtab.engine.control.policy import check_hold, rollback
 from trimtab.engine.events import ClusterLost, ClusterReady, Event, OperationPlanned, UnitEvent
@@ -37,7 +38,7 @@ from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.places import Place
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import ClusterEntry, ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.engine.units import Generated, ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Cluster, Lease
 from trimtab.kube.cluster import Deletion
@@ -49,6 +50,8 @@ from trimtab.tasks import SystemClock, plain_group
 
 #: most commands are over before so long after the cluster was read, and never need most of its changes
 _REST: Final = timedelta(seconds=5)
+#: of an app whose source nobody asks
+_NOTHING_MADE: Final = Generated(manifests=(), revision="", digest="")
 _T = TypeVar("_T")
 
 
@@ -117,49 +120,61 @@ class Apps:
         *,
         renders: bool = False,
         narrowly: bool = False,
+        families: bool = False,
         only_looks: bool = False,
+        stands_in: bool = True,
     ) -> AsyncIterator[Work]:
         """Have an engine that knows this app alone, and does nothing before it is asked.
 
         Whoever is about to look at the app as its source wants it says so with `renders`: that is made while
         the cluster is read. `narrowly` reads only where objects of the app are or shall be, if that is known
-        of all of them; what they own is not seen then. Whoever `only_looks` is shown what was synced last
-        while the source is away.
+        of all of them; what they own is seen then if `families` are. Whoever `only_looks` goes on with
+        nothing, and is shown what was synced last while the source is away, unless nothing `stands_in`.
         """
-        last_known = LastKnown(self.manifests, self.archive(), stands_in=only_looks)
+        last_known = LastKnown(self.manifests, self.archive(), stands_in=only_looks and stands_in)
         manifests = Ahead(last_known, unit)
-        renders = renders and unit.pinned is None and unit.operation is None
+        # A pin and an operation that is gone on with want what they were made for, not what the source wants.
+        is_by_source = unit.pinned is None and (only_looks or unit.operation is None)
+        renders, narrowly = renders and is_by_source, narrowly and is_by_source and unit.places is not None
         async with plain_group() as group:
             rendering = group.create_task(manifests.begin()) if renders else None
             try:
-                entry = await self._entry(unit, manifests, narrowly=renders and narrowly)
-                async with self._worked_on(unit, manifests, entry, last_known) as work:
+                made = await manifests.peek() if renders and narrowly else _NOTHING_MADE
+                if narrowly and made is not None:
+                    reading = await self._read_narrowly(unit, manifests, made, families=families)
+                else:
+                    reading = Widening(manifests, opened(HERE, self.cluster), needs_everything)
+                async with self._worked_on(unit, reading, last_known) as work:
                     yield work
             finally:
                 if rendering is not None:
                     rendering.cancel()
 
-    async def _entry(self, unit: SyncUnit, manifests: Ahead, *, narrowly: bool) -> ClusterEntry:
-        """The cluster, as far as it has to be read for this app."""
-        made = await manifests.peek() if narrowly and unit.places is not None else None
-        if made is None:
-            return opened(HERE, self.cluster)
+    async def _read_narrowly(
+        self, unit: SyncUnit, manifests: Ahead, made: Generated, *, families: bool
+    ) -> Widening:
+        """The cluster, as far as it has to be read for what was made for this app."""
         discovery, version = await facts_of(self.cluster)
-        places = places_to_read(unit.places, made.manifests, unit.destination.namespace, discovery)
-        return opened(HERE, AcquaintedCluster(self.cluster, discovery, version), places=places)
+        needs = partial(
+            places_to_read,
+            unit.places,
+            namespace=unit.destination.namespace,
+            discovery=discovery,
+            families=families,
+        )
+        cluster = AcquaintedCluster(self.cluster, discovery, version)
+        return Widening(manifests, opened(HERE, cluster, places=needs(made.manifests)), needs)
 
     @asynccontextmanager
     async def _worked_on(
-        self, unit: SyncUnit, manifests: Ahead, entry: ClusterEntry, last_known: LastKnown
+        self, unit: SyncUnit, reading: Widening, last_known: LastKnown
     ) -> AsyncIterator[Work]:
         # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
         draft = DraftStore(replace(unit, operation=None))
-        clusters = GivenClusters()
-        clusters.put(entry)
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
-            clusters,
-            manifests,
+            reading.clusters,
+            reading,
             draft,
             cache=self._settings.cache,
             archive=self.archive(),
@@ -167,6 +182,7 @@ class Apps:
             rest=_REST,
             automatic=False,
         )
+        reading.serve(engine)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def hear(event: Event) -> None:

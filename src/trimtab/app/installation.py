@@ -22,7 +22,7 @@ from trimtab.engine.stores.records import HEADS, SECRETS
 from trimtab.errors import Conflict, InvalidSpec, NotAllowed
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
-from trimtab.kube.failures import AlreadyExists, NotFound
+from trimtab.kube.failures import AlreadyExists, Forbidden, NotFound
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.sealing import KEY_SIZE
 
@@ -30,6 +30,9 @@ NAMESPACES: Final = Resource(group="", version="v1", kind="Namespace", plural="n
 NAME: Final = "trimtab-installation"
 TYPE: Final = "trimtab.dev/installation"
 _TRACES: Final = "traces"
+_RENDERS: Final = "renders"
+#: it is in every cluster from the start to the end, and its identity in no other
+_OLDEST: Final = "kube-system"
 
 
 class Installation(Struct, frozen=True, kw_only=True):
@@ -41,10 +44,14 @@ class Installation(Struct, frozen=True, kw_only=True):
     recorded: bool = True
     #: whoever forgot an app of it whose objects stay has always left a trace
     leaves_traces: bool = False
+    #: the key by which renders were named before it was recorded; older installations have none
+    renders: bytes = b""
 
     @property
     def rendering_key(self) -> bytes:
         """The key by which renders are named, so that every machine of the installation names them alike."""
+        if self.renders:
+            return self.renders
         return hashlib.blake2b(b"renders", key=self.key, digest_size=KEY_SIZE).digest()
 
     def __repr__(self) -> str:
@@ -56,14 +63,20 @@ def installation_in(found: KubeObject) -> Installation:
     data = found.manifest().get("data")
     texts = data if isinstance(data, Mapping) else {}
     try:
-        name, key = (base64.b64decode(texts.get(field, ""), validate=True) for field in ("id", "key"))
+        fields = (base64.b64decode(texts.get(field, ""), validate=True) for field in ("id", "key", _RENDERS))
+        name, key, renders = fields
         identity = str(uuid.UUID(name.decode()))
     except (binascii.Error, TypeError, ValueError) as error:
         raise _damaged(found) from error
-    if len(key) != KEY_SIZE:
+    if len(key) != KEY_SIZE or len(renders) not in {0, KEY_SIZE}:
         raise _damaged(found)
-    traces = texts.get(_TRACES) is not None
-    return Installation(namespace=found.metadata.namespace, id=identity, key=key, leaves_traces=traces)
+    return Installation(
+        namespace=found.metadata.namespace,
+        id=identity,
+        key=key,
+        leaves_traces=texts.get(_TRACES) is not None,
+        renders=renders,
+    )
 
 
 def _damaged(found: KubeObject) -> InvalidSpec:
@@ -71,15 +84,38 @@ def _damaged(found: KubeObject) -> InvalidSpec:
     return InvalidSpec(str(found.key), reason, "Restore it: without its key no record can be read")
 
 
-async def find_installation(cluster: Cluster, namespace: str) -> Installation:
-    """The installation whose records are in this namespace, or a new one that is not recorded yet."""
+async def find_installation(cluster: Cluster, namespace: str, *, own_key: bytes = b"") -> Installation:
+    """The installation whose records are in this namespace, or a new one that is not recorded yet.
+
+    Until one is recorded, whoever has the `own_key` of a machine names renders alike: what was planned is
+    called the same when it is synced.
+    """
     try:
         return installation_in(await cluster.get(SECRETS, NAME, namespace=namespace))
+    except Forbidden as error:
+        elsewhere = "have yours recorded where you have one with the setting apps.namespace"
+        remedy = f"Apps are recorded in {namespace}: ask for a role there, or {elsewhere}"
+        raise Forbidden(error.subject, error.reason, remedy, status=error.status) from error
     except NotFound:
         await _check_records(cluster, namespace)
-        key = secrets.token_bytes(KEY_SIZE)
-        identity = str(uuid.uuid4())
-        return Installation(namespace=namespace, id=identity, key=key, recorded=False, leaves_traces=True)
+        return Installation(
+            namespace=namespace,
+            id=str(uuid.uuid4()),
+            key=secrets.token_bytes(KEY_SIZE),
+            recorded=False,
+            leaves_traces=True,
+            renders=await _first_renders(cluster, namespace, own_key) if own_key else b"",
+        )
+
+
+async def _first_renders(cluster: Cluster, namespace: str, own_key: bytes) -> bytes:
+    """What a machine names renders by in this cluster: it tells nothing of its key, nor of other clusters."""
+    try:
+        identity = (await cluster.get(NAMESPACES, _OLDEST)).metadata.uid
+    except (NotFound, NotAllowed):
+        identity = ""
+    text = f"{identity}/{namespace}".encode()
+    return hashlib.blake2b(text, key=own_key, digest_size=KEY_SIZE, person=b"first renders").digest()
 
 
 async def _check_records(cluster: Cluster, namespace: str) -> None:
@@ -121,6 +157,8 @@ def _secret(installation: Installation) -> dict[str, Any]:
     data = {"id": installation.id.encode(), "key": installation.key}
     if installation.leaves_traces:
         data[_TRACES] = b"left"
+    if installation.renders:
+        data[_RENDERS] = installation.renders
     return {
         "apiVersion": "v1",
         "kind": "Secret",

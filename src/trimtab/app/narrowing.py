@@ -2,7 +2,9 @@
 
 A sync has to see three things: what its source wants, whatever carries the app's mark, and what says whose an
 object is. The first is rendered, the second is recorded (`trimtab.engine.places`), the third follows from the
-kinds. Whenever one of them is in doubt the answer is None: everything is read.
+kinds. Whoever draws families has to see what these objects own, too: that may be of any kind, but Kubernetes
+lets an object of a namespace own others of that namespace alone. One that lies in no namespace may own
+anything anywhere. Whenever something is in doubt the answer is None: everything is read.
 """
 
 from __future__ import annotations
@@ -20,27 +22,38 @@ from trimtab.resources.manifests import Found
 
 #: beyond so many namespaces a kind is read everywhere at once
 _MOST_SPACES: Final = 8
+#: the same for families, of which all kinds are read
+_MOST_SPACES_OF_FAMILIES: Final = 3
 _NAMESPACES: Final = Place("", "Namespace")
 #: kinds that say by their own objects whose others are: claims belong to the sets that are named in them
 _TELLING: Final = {("", "PersistentVolumeClaim"): ("apps", "StatefulSet")}
 
 
 def places_to_read(
-    known: Iterable[Place] | None, wanted: Iterable[Found], namespace: str, discovery: Discovery
+    known: Iterable[Place] | None,
+    wanted: Iterable[Found],
+    namespace: str,
+    discovery: Discovery,
+    *,
+    families: bool = False,
 ) -> frozenset[Place] | None:
     """Where to look for an app whose objects are known to be nowhere else; None if only all of it will do.
 
-    A kind that is not served yet may come to be, and one whose server does not answer may hold anything.
+    A kind that is not served yet may come to be, and one whose server does not answer may hold anything. With
+    `families`, what the app's objects own is looked for as well.
     """
     if known is None or discovery.failed:
         return None
-    places = {_NAMESPACES, *known}
+    places = set(known)
     for found in wanted:
         place = _place(found, namespace, discovery)
         if place is None:
             return None
         places.add(place)
-    return frozenset(_gathered({*places, *_telling(places)}))
+    below = _below(places, discovery) if families else frozenset[Place]()
+    if below is None:
+        return None
+    return frozenset(_gathered({_NAMESPACES, *places, *_telling(places), *below}))
 
 
 def _place(found: Found, namespace: str, discovery: Discovery) -> Place | None:
@@ -53,6 +66,15 @@ def _place(found: Found, namespace: str, discovery: Discovery) -> Place | None:
     if resource is None:
         return None
     return Place(resource.group, resource.kind, space if resource.namespaced else "")
+
+
+def _below(places: AbstractSet[Place], discovery: Discovery) -> frozenset[Place] | None:
+    """Wherever there may be what objects in these places own, and what that owns; None for anywhere."""
+    spaces = {each.namespace for each in places}
+    if "" in spaces or len(spaces) > _MOST_SPACES_OF_FAMILIES:
+        return None
+    kinds = {(each.group, each.kind) for each in discovery.resources if each.namespaced}
+    return frozenset(Place(*kind, space) for kind in kinds for space in spaces)
 
 
 def _telling(places: AbstractSet[Place]) -> Iterator[Place]:

@@ -46,18 +46,21 @@ async def open_apps(
         from trimtab.kube import connect
 
         async with connect(access, settings.cluster) as connected:
-            installation, (cluster, capabilities) = await _known_of(connected, settings.apps.namespace)
+            known = await _known_of(connected, settings.apps.namespace, manifests.own_key)
+            installation, (cluster, capabilities) = known
             manifests.learn(capabilities)
             manifests.use_key(installation.rendering_key)
             yield Apps(cluster, settings, manifests, installation, who)
 
 
-async def _known_of(cluster: Cluster, namespace: str) -> tuple[Installation, tuple[Cluster, Capabilities]]:
+async def _known_of(
+    cluster: Cluster, namespace: str, own_key: bytes
+) -> tuple[Installation, tuple[Cluster, Capabilities]]:
     """What has to be known of a cluster before anything is done there."""
     from trimtab.app.acquainted import acquainted
     from trimtab.app.installation import find_installation
 
     async with plain_group() as group:
-        installation = group.create_task(find_installation(cluster, namespace))
+        installation = group.create_task(find_installation(cluster, namespace, own_key=own_key))
         acquaintance = group.create_task(acquainted(cluster))
     return installation.result(), acquaintance.result()

@@ -210,6 +210,11 @@ class SourceManifests:
         """Have charts told this of the cluster from now on."""
         self._capabilities = capabilities
 
+    @property
+    def own_key(self) -> bytes:
+        """The machine's own key, by which renders are named until another is to be used."""
+        return self._renderer.own_key
+
     def use_key(self, key: bytes) -> None:
         """Name what is rendered from now on by this key, as others do who have it."""
         self._renderer.use_key(key)

@@ -446,6 +446,14 @@ class Engine:
         """Where objects carry the mark of a unit; None if that was not looked for everywhere."""
         return self._desk(self.unit(unit_id)).places(unit_id)
 
+    async def read_all(self, cluster: str) -> None:
+        """Have all of a cluster read from now on, whatever places its entry names; return when it is."""
+        room = self._rooms.get(cluster)
+        desk = room.open_desk() if room is not None else None
+        if room is not None and desk is not None:
+            room.entry = desk.widened()
+            await desk.cache.complete()
+
     def _desk(self, unit: SyncUnit) -> Desk:
         """Where to work on the unit's cluster; why that cannot be done is raised."""
         room = self._rooms.open(unit.destination.cluster)

@@ -18,6 +18,8 @@ from trimtab.resources.yaml import Document
 Manifest: TypeAlias = dict[str, Any]
 
 ANYWHERE: Final = "the manifest"
+#: beyond so many characters nothing is anybody's name
+_LONGEST_NAME: Final = 253
 _PATH_WORD: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
@@ -45,19 +47,53 @@ def found_in(documents: Iterable[Document]) -> tuple[Found, ...]:
 
 
 def flattened(manifest: Any, where: str = ANYWHERE) -> tuple[Found, ...]:
-    """The manifest itself, or the items of a list, lists inside lists included."""
+    """The manifest itself, or the items of a list, lists inside lists included; all of them or an error."""
+    found, errors = taken_apart(manifest, where)
+    if errors:
+        raise errors[0]
+    return found
+
+
+def taken_apart(manifest: Any, where: str = ANYWHERE) -> tuple[tuple[Found, ...], tuple[InvalidSpec, ...]]:
+    """The same of what can be read, and of every item that cannot be what is wrong with it."""
     found: list[Found] = []
+    errors: list[InvalidSpec] = []
     open_ones: list[tuple[Any, str]] = [(manifest, where)]
     while open_ones:
         value, place = open_ones.pop()
-        checked = _map(value, "a manifest", place)
-        if _is_list(checked, place):
-            items = _list(checked.get("items"), "items", place)
-            placed = [(item, f"{place}, item {number}") for number, item in enumerate(items, 1)]
-            open_ones.extend((_kinded(item, checked), item_place) for item, item_place in reversed(placed))
+        try:
+            items = _items(value, place)
+        except InvalidSpec as error:
+            told = f"{place}{_readable(value)}" if place != where else place
+            errors.append(InvalidSpec(told, error.reason, error.remedy))
+            continue
+        if items is None:
+            found.append(Found(manifest=value, where=place))
         else:
-            found.append(Found(manifest=checked, where=place))
-    return tuple(found)
+            placed = [(item, f"{place}, item {number}") for number, item in enumerate(items, 1)]
+            open_ones.extend(reversed(placed))
+    return tuple(found), tuple(errors)
+
+
+def _items(value: Any, where: str) -> list[Any] | None:
+    """The items of a list; None for a manifest that is none."""
+    checked = _map(value, "a manifest", where)
+    if not _is_list(checked, where):
+        return None
+    return [_kinded(item, checked) for item in _list(checked.get("items"), "items", where)]
+
+
+def _readable(value: Any) -> str:
+    """What can be told of something that cannot be read: its kind and its name, where it has them."""
+    try:
+        named = name(value)
+    except InvalidSpec:
+        named = ""
+    named = named if len(named) <= _LONGEST_NAME and _PATH_WORD.fullmatch(named) else ""
+    try:
+        return f" ({kind(value)} {named})" if named else f" ({kind(value)})"
+    except InvalidSpec:
+        return f" (named {named})" if named else ""
 
 
 def _is_list(manifest: Manifest, where: str) -> bool:

@@ -181,6 +181,20 @@ def test_lists_are_taken_apart() -> None:
     )
 
 
+def test_of_a_list_each_item_that_cannot_be_read_is_named_and_the_others_count() -> None:
+    inner = {"apiVersion": "v1", "kind": "List", "items": [config_map("two"), {"kind": 5}]}
+    nameless = {"apiVersion": "v1", "metadata": {"name": "three"}}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [config_map("one"), "text", inner, nameless]}
+    found = wanted(listed, config_map("four"))
+    assert [each.key.name for each in found.desired] == ["one", "two", "four"]
+    assert [(each.subject, each.reason) for each in found.findings] == [
+        ("manifest 1, item 2", "a manifest is text, not a map"),
+        ("manifest 1, item 3, item 2", "kind is a number, not text"),
+        ("manifest 1, item 4 (named three)", "kind is missing"),
+    ]
+    assert not found.complete  # what they were meant to be is not known, so nothing may be deleted
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [

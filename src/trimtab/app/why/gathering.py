@@ -79,14 +79,14 @@ class _Look(Struct, frozen=True, kw_only=True):
 
 
 async def _of_app(apps: Apps, unit: SyncUnit, clock: Clock) -> Facts:
-    look = await _looked(apps, unit, clock)
+    look = await _looked(apps, unit, clock, families=True)
     roots = dict.fromkeys((*_troubled(look.facts), *_troubled_below(look.tree)))
     family = await read_family(apps.cluster, tuple(roots), also=_kinds_in(look.tree))
     return _with_family(look.facts, family)
 
 
-async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
-    """The app as it compares now, and who works on it."""
+async def _looked(apps: Apps, unit: SyncUnit, clock: Clock, *, families: bool = False) -> _Look:
+    """The app as it compares now, and who works on it; with `families`, all that its objects own."""
     facts = Facts(
         about=f"app {unit.id}",
         now=clock.now(),
@@ -97,7 +97,14 @@ async def _looked(apps: Apps, unit: SyncUnit, clock: Clock) -> _Look:
     # Whoever looks must not set off what the app's policy would do by itself.
     calm = replace(unit, policy=replace(unit.policy, automated=None))
     try:
-        async with apps.work_on(calm) as work:
+        async with apps.work_on(
+            calm,
+            renders=not facts.is_going,
+            narrowly=True,
+            families=families,
+            only_looks=True,
+            stands_in=False,  # that the source is away is an answer
+        ) as work:
             preview = await work.engine.preview(unit.id, _operation(facts, unit))
             tree = work.engine.tree(unit.id, preview.rows)
     except TrimtabError as error:

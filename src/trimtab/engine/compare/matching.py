@@ -244,17 +244,16 @@ class _Reading:
 
 
 def _flat(manifests: Iterable[Found]) -> tuple[list[Found], list[Finding]]:
-    """The manifests with lists taken apart, and what is no list although it says so."""
+    """The manifests with lists taken apart, and what of them cannot be read, item by item."""
     flat: list[Found] = []
     findings: list[Finding] = []
     for one in manifests:
         if not str(one.manifest.get("kind", "")).endswith("List"):
             flat.append(one)
             continue
-        try:
-            flat.extend(reading.flattened(one.manifest, one.where))
-        except InvalidSpec as exc:
-            findings.append(_invalid(exc))
+        found, errors = reading.taken_apart(one.manifest, one.where)
+        flat += found
+        findings += map(_invalid, errors)
     return flat, findings
 
 

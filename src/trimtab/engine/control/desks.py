@@ -101,6 +101,10 @@ def ways_of(settings: ReconciliationSettings, tracking: Tracking) -> Ways:
     )
 
 
+def _reach_of(entry: ClusterEntry) -> Reach:
+    return Reach(namespaces=entry.namespaces, cluster_resources=entry.cluster_resources, places=entry.places)
+
+
 class Desk:
     """One cluster to work on."""
 
@@ -127,11 +131,7 @@ class Desk:
             cluster,
             settings,
             ways.tracking,
-            reach=Reach(
-                namespaces=entry.namespaces,
-                cluster_resources=entry.cluster_resources,
-                places=entry.places,
-            ),
+            reach=_reach_of(entry),
             chosen=ways.chosen,
             judge=self.judge,
             server=entry.name,
@@ -168,6 +168,12 @@ class Desk:
         )
         self.comparer = self._comparer()
         self._includes = self._inclusion()
+
+    def widened(self) -> ClusterEntry:
+        """Begin to read all that may be managed, whatever places the entry names; the entry of that."""
+        self.entry = replace(self.entry, places=None)
+        self.cache.change(reach=_reach_of(self.entry))
+        return self.entry
 
     def _inclusion(self) -> Callable[[str, str], bool]:
         """Whether a kind is looked at. Many units, few kinds: each is asked about once."""

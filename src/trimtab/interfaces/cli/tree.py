@@ -53,7 +53,9 @@ def tree(invocation: Invocation, /, reach: Reach, app: str, output: str) -> None
 async def _grown(invocation: Invocation, reach: Reach, name: str) -> tuple[SyncUnit, tuple[Node, ...]]:
     async with (
         apps_at(invocation, reach, renders=True) as apps,
-        apps.work_on(await apps.named(name), renders=True, only_looks=True) as work,
+        apps.work_on(
+            await apps.named(name), renders=True, narrowly=True, families=True, only_looks=True
+        ) as work,
     ):
         grown = await work.tree()
         tell_away(work.away)

@@ -63,7 +63,8 @@ async def _waited(
                 await apps.named(name)
             await apps.until(name, Recorded(goals[0]), timeout)
             return f"{name} is {goals[0]}"
-        async with apps.work_on(await apps.named(name), renders=True) as work:
+        unit = await apps.named(name)
+        async with apps.work_on(unit, renders=True, narrowly=True, only_looks=True, stands_in=False) as work:
             wanted = [Goal(each) for each in goals]
             unit = await work.until(wanted, timeout, _Teller(wanted).tell)
     return f"{unit.id} is {stands(unit)}"

@@ -41,7 +41,8 @@ def why(
     from trimtab.tasks.loops import run_main
 
     space = namespace or access_of(invocation, reach, settings_of(invocation)).namespace
-    answer = run_main(explain(apps_at(invocation, reach), about, namespace=space, clock=SystemClock()))
+    opening = apps_at(invocation, reach, renders="/" not in about)
+    answer = run_main(explain(opening, about, namespace=space, clock=SystemClock()))
     click.echo(answer_text(answer) if output == "text" else encoded(answer_json(answer), output))
     if not answer.well:
         context.exit(NOT_WELL)

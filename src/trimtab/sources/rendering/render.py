@@ -53,7 +53,7 @@ from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.rendering.store import key_in
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
-from trimtab.tasks import PoolPolicy, WorkerProcesses
+from trimtab.tasks import PoolPolicy, WorkerProcesses, plain_group
 
 _ENCODER = msgspec.msgpack.Encoder()
 _PREPARED: msgspec.msgpack.Decoder[work.Prepared] = msgspec.msgpack.Decoder(work.Prepared)
@@ -65,6 +65,8 @@ Bring: TypeAlias = Callable[[Wanted], Awaitable[Revision]]
 BringChart: TypeAlias = Callable[[WantedChart], Awaitable[Brought]]
 #: repositories that the bases of one render may lie in
 _MOST_BASES: Final = 32
+#: charts that are fetched at once for one render, so that none of its servers is asked for all at once
+_CHARTS_AT_ONCE: Final = 4
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -117,10 +119,10 @@ class Renderer:
         self._settings = settings
         self._programs = programs
         self._path = path
+        #: the machine's own key, by which renders are named and sealed until another is used
+        self.own_key = key_in(Path(settings.key).expanduser())
         self._keeping = work.Keeping(
-            folder=str(Path(settings.cache).expanduser()),
-            key=key_in(Path(settings.key).expanduser()),
-            budget=settings.cache_size,
+            folder=str(Path(settings.cache).expanduser()), key=self.own_key, budget=settings.cache_size
         )
         self._bounds = Bounds(files=settings.source_files, bytes=settings.source_size)
         self._folders = PrivateFolders(sandbox.folder_for(settings))
@@ -285,21 +287,33 @@ class Renderer:
         return RevisionOrigin(revision=revision)
 
     async def _fetch(self, request: Request, dependencies: Sequence[Dependency], fetched: _Fetched) -> None:
-        """Have the charts that another needs, each opened with the credential of whoever asks."""
+        """Have the charts that another needs, each opened with the credential of whoever asks.
+
+        They are fetched beside each other; the first that cannot be had ends the others.
+        """
         if self._bring_chart is None:
             reason = "dependencies of charts are not fetched here"
             raise SourceRefused(request.name, reason, "Vendor them with `helm dependency build`")
-        for each in dependencies:
-            wanted = WantedChart(
-                url=each.repository,
-                name=each.name,
-                target=each.target,
-                credentials=request.credentials,
-                pass_credentials=each.pass_credentials,
-            )
-            brought = await self._bring_chart(wanted)
-            fetched.trees[each.tree] = ArchiveOrigin(revision=brought.revision)
-            fetched.warnings += [brought.warning] if brought.warning else []
+        bring, turns = self._bring_chart, asyncio.Semaphore(_CHARTS_AT_ONCE)
+
+        async def brought(each: Dependency) -> Brought:
+            async with turns:
+                return await bring(
+                    WantedChart(
+                        url=each.repository,
+                        name=each.name,
+                        target=each.target,
+                        credentials=request.credentials,
+                        pass_credentials=each.pass_credentials,
+                    )
+                )
+
+        async with plain_group() as group:
+            fetches = [(each.tree, group.create_task(brought(each))) for each in dependencies]
+        for tree, fetch in fetches:
+            found = fetch.result()
+            fetched.trees[tree] = ArchiveOrigin(revision=found.revision)
+            fetched.warnings += [found.warning] if found.warning else []
 
     async def _prepared(self, request: Request, more: Mapping[str, AnyOrigin], folder: Path) -> work.Prepared:
         task = self._task(request)
