@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from testbed.builds import CONTROL_PLANE, Builder
-from testbed.controlplane import ControlPlane, User
+from testbed.controlplane import ROOMY, ControlPlane, User
 from testbed.postgres import Database, Postgres
 from testbed.problems import PartMissing
 from trimtab.errors import TrimtabError
@@ -221,14 +221,14 @@ def go_tool(parts: Parts) -> Callable[[str], Path]:
 @pytest.fixture(scope="session")
 def control_plane(parts: Parts) -> Iterator[ControlPlane]:
     """The control plane that most tests share; keep to your own `namespace` in it and do not disturb it."""
-    with ControlPlane(builder=parts, nodes=2) as plane:
+    with ControlPlane(builder=parts, nodes=2, gogc=ROOMY) as plane:
         yield plane
 
 
 @pytest.fixture(scope="session")
 def api_server(parts: Parts) -> Iterator[ControlPlane]:
     """An etcd and an API server alone, shared: nothing changes here but what tests write."""
-    with ControlPlane(builder=parts, controllers=False) as plane:
+    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY) as plane:
         yield plane
 
 
@@ -256,6 +256,7 @@ class ControlPlanes:
             watch_cache=watch_cache,
             users=users,
             apiserver_flags=apiserver_flags,
+            gogc=ROOMY,
         )
         self._started.append(plane)
         return plane.start()

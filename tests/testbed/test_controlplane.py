@@ -7,6 +7,7 @@ import http.client
 import json
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,3 +185,16 @@ def test_a_part_that_does_not_come_up_says_why_with_its_log(control_planes: Cont
         PartFailed, match=r"(?s)kube-apiserver: it ended with code 1.*unknown flag: --no-such"
     ):
         control_planes.start(apiserver_flags=["--no-such-flag"])
+
+
+def growth(plane: ControlPlane) -> set[bytes]:
+    """How much the programs may grow by, as they were told."""
+    surroundings = [Path(f"/proc/{process.pid}/environ").read_bytes() for process in plane.processes]
+    return {each for told in surroundings for each in told.split(b"\0") if each.startswith(b"GOGC=")}
+
+
+def test_what_tests_share_may_grow_and_what_is_measured_is_as_it_is_shipped(
+    control_plane: ControlPlane, own: ControlPlane
+) -> None:
+    assert growth(control_plane) == {b"GOGC=400"}
+    assert growth(own) == {b"GOGC=100"}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from scripts.record_behaviours import slug
-from testbed.controlplane import ControlPlane
+from testbed.controlplane import ROOMY, ControlPlane
 from testbed.fixtures import Parts
 from tests.contract.behaviours.programme import PROGRAMME, comparable
 from tests.contract.behaviours.stage import (
@@ -86,7 +86,7 @@ async def test_our_behaviours_tell_the_story_of_the_real_controllers_in_no_time(
 @pytest.fixture(scope="module")
 def bare_server(parts: Parts) -> Iterator[ControlPlane]:
     """An API server of our own without controllers: behaviours make themselves at home in all of it."""
-    with ControlPlane(builder=parts, controllers=False) as plane:
+    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY) as plane:
         yield plane
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from testbed.controlplane import ControlPlane
+from testbed.controlplane import ROOMY, ControlPlane
 from tests.contract.cluster.cases import Case, all_cases, tables
 from tests.contract.cluster.comparing import differences
 from tests.contract.cluster.differing import KNOWN, OPEN_FILE, open_cases
@@ -80,14 +80,14 @@ def recorder(pytestconfig: pytest.Config) -> Iterator[Recorder]:
 @pytest.fixture(scope="session")
 def quiet_plane(parts: Parts) -> Iterator[ControlPlane]:
     """A real API server to which nobody else writes: no controllers run."""
-    with ControlPlane(builder=parts, controllers=False) as plane:
+    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY) as plane:
         yield plane
 
 
 @pytest.fixture(scope="session")
 def forgetful_plane(parts: Parts) -> Iterator[ControlPlane]:
     """A real API server that knows no more history than etcd, so that it can be made to forget."""
-    with ControlPlane(builder=parts, controllers=False, watch_cache=False) as plane:
+    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY, watch_cache=False) as plane:
         yield plane
 
 

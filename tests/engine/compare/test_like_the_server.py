@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from testbed.controlplane import ControlPlane
+from testbed.controlplane import ROOMY, ControlPlane
 from tests.engine.compare.nudging import nudged
 from tests.kube.merging.samples import Sample, prepare, samples
 from tests.kube.servers import APPLY, MERGE, Server
@@ -38,7 +38,7 @@ MOST_FALSE = 0.05
 @pytest.fixture(scope="module")
 def server(parts: Parts) -> Iterator[Server]:
     """A connection to a server of our own: definitions and services of kinds are really made there."""
-    with ControlPlane(builder=parts, controllers=False) as plane:
+    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY) as plane:
         server = Server.of(plane)
         prepare(server)
         yield server
