@@ -5,6 +5,9 @@ SIZE ?= full
 DEMO ?=
 BIN := .venv/bin
 
+# Images of Python often ask for no bytecode: every worker would then compile the tests anew, in every run.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz check format lock docs renderers test-pythons judge-fresh judge-behaviours judge-kills bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
 
@@ -19,7 +22,7 @@ demo: ## a small shop from its first sync to a rollback, on a cluster in memory;
 	@$(BIN)/trimtab demo $(DEMO)
 
 test: check ## set up, check, and run the tests
-	@$(BIN)/pytest -n logical --dist worksteal
+	@$(BIN)/pytest -n auto --dist worksteal
 
 fuzz: setup ## try the embedded cluster with random bad requests for a minute
 	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60
@@ -78,5 +81,5 @@ bench-sources: setup ## measure rendering beside running helm and kustomize by h
 	@$(BIN)/python -m bench.sources --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
-	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .secrets_cache .hypothesis
+	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

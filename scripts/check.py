@@ -59,7 +59,7 @@ def _script(name: str) -> Sequence[str]:
 
 # The slowest first, so that the short ones run beside it. The security lint is ruff's S rules.
 CHECKS = (
-    Check("types", _tool("mypy")),
+    Check("types", _script("check_types")),
     Check("audit", _script("audit")),
     Check("imports", _tool("lint-imports")),
     Check("secrets", _script("find_secrets")),

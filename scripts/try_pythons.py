@@ -52,7 +52,7 @@ def tests_pass(python: str, checkout: Path, environment: Mapping[str, str]) -> b
     for elsewhere in ELSEWHERE:
         settings.pop(elsewhere, None)
     uv = str(Path(sys.executable).with_name("uv"))
-    pytest = [".venv/bin/pytest", "-n", "logical", "--dist", "worksteal", "-q", "-p", "no:cacheprovider"]
+    pytest = [".venv/bin/pytest", "-n", "auto", "--dist", "worksteal", "-q", "-p", "no:cacheprovider"]
     for command in ([uv, "sync", "--locked", "--quiet", "--python", python], [*pytest, "-m", "not real"]):
         if subprocess.run(command, cwd=checkout, env=settings, check=False).returncode != 0:
             return False

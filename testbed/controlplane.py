@@ -11,7 +11,6 @@ import contextlib
 import http.client
 import json
 import secrets
-import ssl
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from testbed.certificates import Authority, KeyPair, signing_keys
 from testbed.part import Part
 from testbed.problems import PartFailed
 from testbed.processes import Process
+from testbed.requests import Requests
 
 START_LIMIT = 180.0  # seconds; a warm start takes about three, a busy machine many more
 CALL_LIMIT = 60.0  # seconds that one request may take on a busy machine
@@ -73,6 +73,7 @@ class ControlPlane(Part):
         super().__init__("cp")
         self._authority = Authority(self.folder / "certs")
         self._etcd_port, self._peer_port, self.port = (self._reserve_port() for _ in range(3))
+        self._requests = Requests(self.port, self.ca_file, limit=CALL_LIMIT)
         self.users = (ADMIN, READER, NOBODY, *users)
         self._tokens = {user.name: secrets.token_hex(16) for user in self.users}
         self._write_tokens()
@@ -100,6 +101,10 @@ class ControlPlane(Part):
             self.add_nodes(self._nodes)
             # What the role `view` holds is gathered by a controller, after the role is there.
             self.wait_for_right("reader", "list", "configmaps")
+
+    def _release(self) -> None:
+        self._requests.close()
+        super()._release()
 
     @property
     def processes(self) -> tuple[Process, ...]:
@@ -197,13 +202,8 @@ class ControlPlane(Part):
         return json.loads(answer)
 
     def _request(self, verb: str, path: str, body: Any, user: str) -> tuple[int, bytes]:
-        trust = ssl.create_default_context(cafile=str(self.ca_file))
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=CALL_LIMIT, context=trust)
-        with contextlib.closing(connection):
-            headers = {"Authorization": f"Bearer {self._tokens[user]}", "Content-Type": "application/json"}
-            connection.request(verb, path, None if body is None else json.dumps(body), headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+        headers = {"Authorization": f"Bearer {self._tokens[user]}", "Content-Type": "application/json"}
+        return self._requests.send(verb, path, None if body is None else json.dumps(body), headers)
 
     # -- rights -------------------------------------------------------------------------------------------
 

@@ -9,9 +9,10 @@ import pytest
 
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.decoding import Body
+from trimtab.apiserver.nodeports import PORTS
 from trimtab.apiserver.patching import MERGE_PATCH
 from trimtab.apiserver.requests import Address, DeleteOptions, WriteOptions
-from trimtab.apiserver.services import ADDRESSES, PORTS
+from trimtab.apiserver.services import ADDRESSES
 from trimtab.kube.refusals import Refused
 
 FOR_REAL = WriteOptions(manager="tests")

@@ -31,6 +31,8 @@ async def told(speaker: Speaker, seconds: int) -> list[str]:
 
 @pytest.mark.judge
 async def test_an_idle_watch_is_told_as_often_as_by_the_real_server(real: Speaker, speaker: Speaker) -> None:
+    """The real one looks once a second, so that the last two seconds may hold several of its bookmarks."""
     async with asyncio.TaskGroup() as both:
-        tasks = [both.create_task(told(each, 130)) for each in (real, speaker)]
-    assert [task.result() for task in tasks] == [["BOOKMARK"] * 3] * 2
+        theirs, ours = (both.create_task(told(each, 130)) for each in (real, speaker))
+    assert ours.result() == ["BOOKMARK"] * 3
+    assert theirs.result() in [["BOOKMARK"] * count for count in (3, 4, 5)]

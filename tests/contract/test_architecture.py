@@ -6,7 +6,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "trimtab"
@@ -19,10 +21,35 @@ def python_files() -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text())):
+class Seen(NamedTuple):
+    """What the rules ask of a file."""
+
+    path: str
+    says_what_it_is_for: bool
+    long_functions: list[str]
+
+
+@cache
+def seen() -> list[Seen]:
+    """Every file, parsed once."""
+    found = []
+    for path in python_files():
+        tree, name = ast.parse(path.read_text()), str(path.relative_to(ROOT))
+        long = [
+            f"{name}:{each.lineno} {each.name}" for each in functions(tree) if lines(each) > LONGEST_FUNCTION
+        ]
+        found.append(Seen(name, bool(ast.get_docstring(tree)), long))
+    return found
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
+
+
+def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or 0) - function.lineno + 1
 
 
 def test_the_import_contracts_hold() -> None:
@@ -39,13 +66,7 @@ def test_the_import_contracts_hold() -> None:
 
 
 def test_no_function_is_longer_than_sixty_lines() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
-        for path in python_files()
-        for function in functions(path)
-        if (function.end_lineno or 0) - function.lineno + 1 > LONGEST_FUNCTION
-    ]
-    assert long == []
+    assert [name for file in seen() for name in file.long_functions] == []
 
 
 def test_no_file_is_longer_than_eight_hundred_lines() -> None:
@@ -58,12 +79,8 @@ def test_no_file_is_longer_than_eight_hundred_lines() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [
-        str(path.relative_to(ROOT))
-        for path in python_files()
-        if path.name != "__init__.py" and not ast.get_docstring(ast.parse(path.read_text()))
-    ]
-    assert silent == []
+    silent = [file.path for file in seen() if not file.says_what_it_is_for]
+    assert [path for path in silent if Path(path).name != "__init__.py"] == []
 
 
 def test_nothing_is_called_utils_common_helpers_or_core() -> None:

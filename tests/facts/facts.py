@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -66,6 +67,7 @@ def facts_in(text: str) -> Iterator[Fact]:
         raise ValueError(f"left for later, but no fact: {', '.join(later)}")
 
 
+@cache
 def claims() -> tuple[Claim, ...]:
     """Every place in the tests that names a fact."""
     return tuple(

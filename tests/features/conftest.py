@@ -17,6 +17,15 @@ from testbed.terminals import Terminal
 from tests.features.calling import Call, Caller, Heard
 
 LIMIT = 120.0
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the stories: they take longest, so no worker is left with them while the others are done.
+
+    One that begins with them also keeps them: what is set up for many of them is then set up once.
+    """
+    items.sort(key=lambda item: not item.path.is_relative_to(HERE))
 
 
 class Server(Protocol):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.features.conftest import Person
-from tests.features.test_sync import MIGRATION, SETTINGS, shop
+from tests.features.test_sync import MIGRATION, SETTINGS, WEB, shop
 
 
 @pytest.mark.parametrize("person", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
@@ -26,6 +27,9 @@ def test_an_app_goes_back_after_its_files_are_gone_and_stays_there(person: Perso
     assert "shop is Synced and Healthy, pinned to entry 1 of its history" in back.out
     assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "blue"
     assert "configmap/more" not in person.kubectl("get", "configmaps", "-o", "name")
+
+    assert person.trimtab("history", "shop", "-o", "json").json[-1]["by"] == "trimtab rollback"
+    assert "it is compared with that, not with its source" in person.trimtab("diff", "shop").err
 
     refused = person.trimtab("sync", "shop")
     assert refused.code == 2
@@ -49,3 +53,37 @@ def test_a_sync_that_waits_is_ended_by_somebody_else(person: Person, tmp_path: P
     assert "the operation was terminated" in told
     assert "job.batch/migrate" not in person.kubectl("get", "jobs", "-o", "name")
     assert "no operation is under way" in person.trimtab("terminate", "shop").err
+
+
+@pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_a_stored_plan_and_a_rollback_wait_no_longer_than_they_were_told_and_say_how_they_go_on(
+    person: Person, tmp_path: Path
+) -> None:
+    def declared(image: str, colour: str) -> None:
+        settings = SETTINGS.replace("settings}", 'settings, annotations: {trimtab.dev/sync-wave: "2"}}')
+        shop(folder, web=WEB.replace("web:1", image), settings=settings.replace("blue", colour))
+
+    def hold(held: str) -> None:
+        person.kubectl("patch", "deployment", "web", "--type=merge", "-p", f'{{"spec":{{"paused":{held}}}}}')
+
+    folder = tmp_path / "shop"
+    declared("web:1", "blue")
+    assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    hold("true")  # by hand: the first wave never becomes healthy
+    declared("web:2", "red")
+    waits = f"its sync has waited 1 s for healthy state of Deployment.apps {person.namespace}/web"
+    assert person.trimtab("plan", "shop", "--out", "shop.plan").code == 0
+    late = person.trimtab("apply", "shop.plan", "--timeout", "1")
+    assert (late.code, f"app shop: {waits}. It goes on with: trimtab sync shop" in late.err) == (4, True)
+    hold("false")
+    assert person.trimtab("apply", "shop.plan").code == 0
+
+    hold("true")
+    late = person.trimtab("rollback", "shop", "--timeout", "1")
+    assert (late.code, waits in late.err) == (4, True)
+    with person.begun("rollback", "shop") as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if line.startswith("waiting for health"))
+        process.send_signal(signal.SIGTERM)
+        assert "Stopped waiting: all was applied" in process.stderr.read()
+        assert process.wait() == 143

@@ -22,6 +22,9 @@ def test_a_paused_app_is_not_synced_until_it_is_resumed(person: Person, tmp_path
     assert refused.code == 2
     assert "it is paused by ann@" in refused.err
     assert "a migration. Let it go on with: trimtab resume shop" in refused.err
+    planned = person.trimtab("plan", "shop")
+    until = "a sync is refused until somebody says: trimtab resume shop"
+    assert (planned.code, until in planned.err) == (0, True)
     (listed,) = person.trimtab("status", "-o", "json").json
     assert (listed["sync"], "a migration" in listed["held"]) == ("Synced", True)
 

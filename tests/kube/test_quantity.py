@@ -88,6 +88,25 @@ def test_an_exponent_that_would_fill_the_memory_is_refused() -> None:
     assert canonical("1e-999999999") == "1e-9"
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "0." + "9" * 5000, "1e" + "9" * 5000, "1e-" + "9" * 5000])
+def test_more_digits_than_anybody_means_are_no_quantity(text: str) -> None:
+    with pytest.raises(BadQuantity):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("9" * 4000, "9" * 4000),
+        ("9" * 4000 + "e1000", "9" * 4000 + "0e999"),
+        ("0." + "9" * 3999, "1"),
+        ("9" * 4000 + "Ei", "9223372036854775807"),
+    ],
+)
+def test_as_many_digits_as_are_read_can_be_written(text: str, shown: str) -> None:
+    assert canonical(text) == shown
+
+
 @pytest.mark.parametrize(
     ("value", "up", "down"), [(3, 3, 3), ("25%", 1, 0), ("50%", 2, 1), ("100%", 3, 3), ("0%", 0, 0)]
 )
@@ -98,3 +117,5 @@ def test_a_percentage_is_rounded_as_asked(value: int | str, up: int, down: int) 
 def test_a_string_that_is_no_percentage_has_no_value() -> None:
     with pytest.raises(ValueError, match="not a percentage"):
         percent_of("web", 3, round_up=True)
+    with pytest.raises(ValueError, match="value out of range"):
+        percent_of("9" * 5000 + "%", 3, round_up=True)

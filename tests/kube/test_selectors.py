@@ -38,6 +38,9 @@ DOMAIN = (
     r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 PARSE = "unable to parse requirement: "
+NOT_WHOLE = "for 'Gt', 'Lt' operators, the value must be an integer"
+LONG = "9" * 5000
+TOO_LONG = f'values[0][a]: Invalid value: "{LONG}": must be no more than 63 bytes'
 KEY = f"{PARSE}<nil>: Invalid value: "
 OPERATORS = "expected: in, notin, =, ==, !=, gt, lt"
 OBJECTS: dict[str, dict[str, str]] = {
@@ -100,9 +103,13 @@ REFUSALS: list[tuple[str, str]] = [
     ("!", f"{PARSE}found '', expected: identifier"),
     (
         "a>x",
-        f"{PARSE}values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+        f'{PARSE}values[0]: Invalid value: "x": {NOT_WHOLE}',
     ),
-    ("a>", f"{PARSE}values[0]: Invalid value: \"\": for 'Gt', 'Lt' operators, the value must be an integer"),
+    ("a>", f'{PARSE}values[0]: Invalid value: "": {NOT_WHOLE}'),
+    (
+        f"a>{LONG}",
+        f'{PARSE}[values[0]: Invalid value: "{LONG}": {NOT_WHOLE}, {TOO_LONG}]',
+    ),
     ("/a", f'{KEY}"/a": prefix part must be non-empty'),
     ("a/", f'{KEY}"a/": name part must be non-empty; name part {NAME}'),
     ("a/b/c", f'{KEY}"a/b/c": a valid label key {NAME} {PREFIX}'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import select
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.scarcity import failures_without_files
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.programs import Finished, Launches, Limits, run, walls
 from trimtab.programs.launch import descendants
@@ -150,3 +152,18 @@ async def test_without_namespaces_the_view_is_not_narrowed_and_says_so(helm: Pat
 async def test_a_program_that_needs_libraries_sees_everything_and_says_so(tmp_path: Path) -> None:
     finished = await run(["/bin/ls", "/etc"], environment=TOOLS, cwd=tmp_path, view=tmp_path)
     assert (finished.code, finished.walls.files) == (0, False)
+
+
+async def test_a_program_that_cannot_be_started_leaves_no_open_files() -> None:
+    async with Launches() as launches:
+        for server in (launches, None):
+            start = functools.partial(run, ["/bin/true"], stdin=b"x", launches=server)
+            assert await failures_without_files(start) > 5
+
+
+async def test_a_server_that_cannot_be_started_leaves_no_open_files() -> None:
+    async def serve() -> None:
+        async with Launches():
+            pass
+
+    assert await failures_without_files(serve) > 0

@@ -61,6 +61,7 @@ def test_layers_are_merged_field_by_field() -> None:
 
 NOT_A_COUNT = "is not a whole number of at least 1"
 NO_SUCH = "there is no such setting"
+A_CACHE = "The default is ~/.cache/trimtab/programs"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,7 @@ def test_a_wrong_variable_is_told_by_name(variable: str, text: str, reason: str,
     ("key", "text", "reason", "remedy"),
     [
         ("cluster.page_size", "-1", f"'-1' {NOT_A_COUNT}", "The default is 500"),
+        ("programs.cache", "", "'' is not text with at least one character", A_CACHE),
         ("cluster.page-size", "1", NO_SUCH, "Did you mean cluster.page_size?"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Meta
 from msgspec.inspect import type_info
 
-from trimtab.settings import Count, Size
+from trimtab.settings import Count, Size, Words
 from trimtab.settings.shapes import Nothing, Shape, shape_of
 
 
@@ -62,6 +62,10 @@ def shape(kind: Any) -> Shape:
         (timedelta, [], None),
         (str, "as it is", "as it is"),
         (str, 5, None),
+        (str, "", ""),
+        (Words, "", None),
+        (Words | None, "", None),
+        (Words | None, "none", Nothing.NOTHING),
         (str | None, "there", "there"),
         (str | None, "none", Nothing.NOTHING),
         (Size | None, "none", Nothing.NOTHING),
@@ -104,6 +108,8 @@ def test_an_entry_of_a_file_is_read_or_refused(kind: Any, raw: object, value: ob
         (timedelta, "5m", timedelta(minutes=5)),
         (timedelta, "0s", None),
         (str, "text", "text"),
+        (Words, "text", "text"),
+        (Words, "", None),
         (Mode | None, "slow", Mode.SLOW),
         (Count | None, "none", Nothing.NOTHING),
         (Count | None, "0", None),
@@ -128,6 +134,7 @@ def test_a_variable_or_flag_is_read_or_refused(kind: Any, text: str, value: obje
         (Mode, "one of slow, fast"),
         (tuple[Count, ...], "a list, each item a whole number of at least 1"),
         (str | None, "text, or none"),
+        (Words, "text with at least one character"),
         (Count | None, "a whole number of at least 1, or none"),
     ],
 )

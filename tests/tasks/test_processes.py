@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from testbed.scarcity import failures_without_files
 from tests.tasks import jobs
 from trimtab.errors import RenderFailed, Unavailable
 from trimtab.tasks import (
@@ -561,3 +562,8 @@ async def test_a_worker_whose_lifeline_is_cut_already_does_not_stay() -> None:
     )
     worker = await asyncio.create_subprocess_exec(sys.executable, "-c", boot, start_new_session=True)
     assert await worker.wait() == 87
+
+
+async def test_a_worker_that_cannot_be_started_leaves_no_open_files() -> None:
+    async with WorkerProcesses(PoolPolicy(size=1)) as pool:
+        assert await failures_without_files(pool.hire) > 5

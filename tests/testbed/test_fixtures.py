@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -90,3 +91,8 @@ def test_the_closing_line_counts_per_reason_and_says_nothing_without_one() -> No
         " (TRIMTAB_REQUIRE_REAL=1 makes this a failure)"
     )
     assert "3 tests skipped for want of real parts: 2 because x; 1 because y" in closing_line(["x", "y", "x"])
+
+
+def test_there_are_two_workers_more_than_cores(pytestconfig: pytest.Config) -> None:
+    number = pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig)
+    assert number == len(os.sched_getaffinity(0)) + 2, "and not what pytest-xdist itself would choose"

@@ -58,14 +58,20 @@ def _terminating(address: Address, name: str) -> Exception:
 
 
 def admitted(
-    new: Json, served: Served, store: Store, live: Json | None = None, *, through_status: bool = False
+    new: Json,
+    served: Served,
+    store: Store,
+    live: Json | None = None,
+    *,
+    through_status: bool = False,
+    dry_run: bool = False,
 ) -> Json:
     """A new or changed object with what the server adds to its kind."""
     kind = (served.group, served.kind)
     if through_status:
         return services.left_alone(new) if kind == ("", "Service") else new
     if kind == ("", "Service"):
-        return services.allocated(new, store, live)
+        return services.allocated(new, store, live, dry_run=dry_run)
     if live is not None and kind == ("", "Pod"):
         return pods.readmitted(new, live)
     if live is not None:

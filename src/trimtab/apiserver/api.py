@@ -34,6 +34,7 @@ from trimtab.apiserver.decoding import (
 from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
 from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
+from trimtab.apiserver.nodeports import Taken
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
@@ -51,7 +52,6 @@ from trimtab.apiserver.requests import (
     WatchOptions,
     WriteOptions,
 )
-from trimtab.apiserver.services import Taken
 from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.suffixes import suffix
@@ -237,7 +237,7 @@ class Api:
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
         asked = admission.warnings(new, served)
-        new = self._admitted(new, served, name, through_status=bool(address.subresource))
+        new = self._admitted(new, address, name, options)
         if causes := creation_causes(new, served):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
@@ -247,10 +247,13 @@ class Api:
         return self._add(new, address, options, (*warnings, *more))
 
     def _admitted(
-        self, new: Json, served: Served, name: str, live: Json | None = None, *, through_status: bool = False
+        self, new: Json, address: Address, name: str, options: WriteOptions, live: Json | None = None
     ) -> Json:
+        served, part = address.served, bool(address.subresource)
         try:
-            return admission.admitted(new, served, self.store, live, through_status=through_status)
+            return admission.admitted(
+                new, served, self.store, live, through_status=part, dry_run=options.dry_run
+            )
         except Taken as taken:
             raise invalid(served.group, served.kind, name, taken.causes) from taken
 
@@ -339,7 +342,7 @@ class Api:
             manifest, live, address, manager=manager, versions=versions, now=self.clock.now()
         )
         if not address.subresource:
-            new = self._admitted(new, served, address.name, live)
+            new = self._admitted(new, address, address.name, options, live)
         if causes := update_causes(new, live, served, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, live, served.schema, subresource=address.subresource)

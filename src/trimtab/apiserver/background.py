@@ -23,12 +23,14 @@ from msgspec import Struct
 
 from trimtab.apiserver.kubeconfigs import merged, without
 from trimtab.errors import InvalidSpec, Missing, Unavailable
+from trimtab.files import read_file
 from trimtab.resources.yaml import dump, load
 
 STATE, LOG, KUBECONFIG, LOCK = "state.json", "log.txt", "kubeconfig", "lock"
 START_LIMIT = 30.0  # seconds; it takes less than one on an idle machine
 STOP_LIMIT = 10.0
 _A_LOG = 1 << 14
+_LARGEST_CONFIG = 8 << 20
 CONTEXT = "trimtab"
 
 
@@ -106,9 +108,10 @@ def _write_config(path: Path, own: dict[str, Any]) -> None:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    value = load(path.read_bytes(), str(path))
+    subject = f"kubeconfig {path}"
+    value = load(read_file(path, subject=subject, limit=_LARGEST_CONFIG), str(path))
     if value is not None and not isinstance(value, dict):
-        raise InvalidSpec(f"kubeconfig {path}", "it is no kubeconfig", "Name another file with --kubeconfig")
+        raise InvalidSpec(subject, "it is no kubeconfig", "Name another file with --kubeconfig")
     return value or {}
 
 

@@ -63,7 +63,7 @@ class Served(Struct, frozen=True, kw_only=True, dict=True, eq=False):
     selectable: tuple[str, ...] = ()  # JSON paths that a custom resource may be selected by
     deprecation: str = ""  # what users of a deprecated version are warned with
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """`apps/v1`, or `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version

@@ -1,4 +1,4 @@
-"""What Services are given: addresses and node ports, from pools. Pure but for what it reads of the store.
+"""What Services are given: addresses and node ports. Pure but for lots, and for what it reads of the store.
 
 A Service keeps what it has for as long as it needs one; what another Service holds cannot be had.
 """
@@ -7,43 +7,54 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
-from collections.abc import Iterator
 from typing import Any
 
+from trimtab.apiserver.nodeports import (
+    NodePorts,
+    Taken,
+    changed_ports,
+    first_ports,
+    health_port,
+    ports_of,
+    with_own_ports,
+)
 from trimtab.apiserver.store import Store
 from trimtab.kube.refusals import Cause
 from trimtab.kube.schemas.validation.causes import shown
+from trimtab.kube.schemas.validation.families import (
+    EXTERNAL,
+    HEADLESS,
+    addresses_of,
+    cluster_addresses,
+    in_step,
+)
 
 Json = dict[str, Any]
 SERVICES = ("", "services")
 ADDRESSES = ipaddress.IPv4Network("10.96.0.0/16")
-PORTS = range(30000, 32768)
-DRAWN_PORTS = range(30086, 32768)  # those below are left to whoever asks for one
-EXTERNAL = "ExternalName"
 ON_NODES = ("NodePort", "LoadBalancer")
 FAMILY = ("ipFamilies", "ipFamilyPolicy")
 CLUSTER = ("clusterIP", "clusterIPs", *FAMILY)
 
 
-class Taken(Exception):
-    """Something that was asked for cannot be had."""
-
-    def __init__(self, *causes: Cause) -> None:
-        super().__init__(causes[0].message)
-        self.causes = causes
-
-
-def allocated(service: Json, store: Store, live: Json | None = None) -> Json:
+def allocated(service: Json, store: Store, live: Json | None = None, *, dry_run: bool = False) -> Json:
     """The Service with everything that it needs; what it holds already (`live`) is its own."""
-    spec = _kept(service["spec"], live["spec"] if live else {})
+    before = live["spec"] if live else {}
+    spec = _kept(service["spec"], before)
+    if causes := list(cluster_addresses(spec)):
+        raise Taken(*(Cause(reason=each.reason, message=each.message, field=each.field) for each in causes))
     own = f"{service['metadata'].get('namespace', '')}/{service['metadata'].get('name', '')}"
     others = [entry.decoded()["spec"] for entry in store.entries(SERVICES) if entry.key != own]
     if spec.get("type") != EXTERNAL:
-        spec = _with_address(spec, {each.get("clusterIP", "") for each in others})
-    taken = set(_ports_of(others))
-    if _wants_ports(spec):
-        spec = _with_ports(spec, taken)
-    return {**service, "spec": _with_health_port(spec, taken)}
+        taken = {address for each in others for address in addresses_of(each)}
+        keeps = bool(before) and before.get("type") != EXTERNAL
+        spec = _with_address(spec, taken, keeps=keeps, dry_run=dry_run)
+    free = NodePorts(ports_of(others), dry_run=dry_run)
+    if spec.get("type") in ON_NODES:
+        ports = changed_ports(spec, before, free) if live else first_ports(spec, free)
+        spec = {**spec, "ports": ports}
+    spec = _with_health_port(spec, before, free)
+    return _unbalanced({**service, "spec": spec}) if live else {**service, "spec": spec}
 
 
 def left_alone(service: Json) -> Json:
@@ -54,9 +65,11 @@ def left_alone(service: Json) -> Json:
     return service
 
 
-def _wants_ports(spec: Json) -> bool:
-    asked = spec.get("allocateLoadBalancerNodePorts") is not False
-    return spec.get("type") in ON_NODES and (asked or spec["type"] != "LoadBalancer")
+def _unbalanced(service: Json) -> Json:
+    """A Service that is no load balancer any more is not reached through one."""
+    if service["spec"].get("type") == "LoadBalancer" or not (service.get("status") or {}).get("loadBalancer"):
+        return service
+    return {**service, "status": {**service["status"], "loadBalancer": {}}}
 
 
 # -- what it has already ----------------------------------------------------------------------------------
@@ -66,15 +79,27 @@ def _kept(spec: Json, before: Json) -> Json:
     """The spec with what the Service holds, where the request leaves it out and the type still needs it."""
     if not before:
         return dict(spec)
-    spec = dict(spec)
     spec = _without_leftovers(spec, before)
     if EXTERNAL not in (spec.get("type"), before.get("type")):
         for name in CLUSTER:
             if name in before and not spec.get(name):
                 spec[name] = before[name]
+        spec = in_step(spec, before)
     if spec.get("type") in ON_NODES and before.get("type") in ON_NODES:
-        spec["ports"] = list(_with_own_ports(spec.get("ports") or [], before.get("ports") or []))
+        spec["ports"] = with_own_ports(spec.get("ports") or [], before.get("ports") or [])
+    if _asks_for_health(spec) and _asks_for_health(before) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before["healthCheckNodePort"]
     return spec
+
+
+def _asks_for_health(spec: Json) -> bool:
+    """Whether this is a load balancer that looks for local Pods: it asks each node at a port of its own."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _is_reached_from_outside(spec: Json) -> bool:
+    kind = spec.get("type")
+    return kind in ON_NODES or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def _without_leftovers(spec: Json, before: Json) -> Json:
@@ -83,10 +108,12 @@ def _without_leftovers(spec: Json, before: Json) -> Json:
     gone: set[str] = set()
     if new == EXTERNAL != old:
         gone |= {*CLUSTER, "internalTrafficPolicy"}
-    if old in ON_NODES and new not in ON_NODES:
+    if _is_reached_from_outside(before) and not _is_reached_from_outside(spec):
         gone |= {"externalTrafficPolicy"}
     if old == "LoadBalancer" != new:
-        gone |= {"allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort"}
+        gone |= {"allocateLoadBalancerNodePorts", "loadBalancerClass"}
+    if _asks_for_health(before) and not _asks_for_health(spec):
+        gone |= {"healthCheckNodePort"}
     left = {name: value for name, value in spec.items() if name not in gone or value != before.get(name)}
     if old in ON_NODES and new not in ON_NODES and _numbers(spec) <= _numbers(before):
         left["ports"] = [
@@ -97,36 +124,29 @@ def _without_leftovers(spec: Json, before: Json) -> Json:
 
 
 def _numbers(spec: Json) -> set[int]:
-    return set(_ports_of([spec]))
-
-
-def _with_own_ports(ports: list[Json], before: list[Json]) -> Iterator[Json]:
-    held = {(each.get("protocol"), each.get("port")): each.get("nodePort") for each in before}
-    for port in ports:
-        own = held.get((port.get("protocol"), port.get("port")))
-        yield {**port, "nodePort": own} if own and not port.get("nodePort") else port
+    return set(ports_of([spec]))
 
 
 # -- addresses --------------------------------------------------------------------------------------------
 
 
-def _with_address(spec: Json, taken: set[str]) -> Json:
-    address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
-    if address and address != "None":
-        _check_address(address, taken)
-    address = address or _free_address(taken)
-    return {
-        **spec,
-        "clusterIP": address,
-        "clusterIPs": spec.get("clusterIPs") or [address],
-        **_families(spec, open_to_all=address == "None" and not spec.get("selector")),
-    }
+def _with_address(spec: Json, taken: set[str], *, keeps: bool, dry_run: bool) -> Json:
+    """The spec with an address and families; a dry run answers with one that nobody can have."""
+    found = addresses_of(spec)
+    families = _families(spec, found, open_to_all=found == [HEADLESS] and not spec.get("selector"))
+    if not keeps:
+        for each in found:
+            _check_address(each, found, taken, dry_run=dry_run)
+    found = found or [str(ADDRESSES[0]) if dry_run else _free_address(taken)]
+    return {**spec, "clusterIP": found[0], "clusterIPs": found, **families}
 
 
-def _families(spec: Json, *, open_to_all: bool) -> Json:
+def _families(spec: Json, found: list[str], *, open_to_all: bool) -> Json:
     """The families of addresses; the cluster has IPv4 alone, which binds whoever gets an address from it."""
     policy = spec.get("ipFamilyPolicy") or ("RequireDualStack" if open_to_all else "SingleStack")
-    families = spec.get("ipFamilies") or ["IPv4"]
+    families = list(spec.get("ipFamilies") or ())
+    _check_policy(policy, found, families)
+    families = families or ["IPv4"]
     if open_to_all:
         if len(families) == 1 and policy != "SingleStack":
             families = [*families, "IPv6" if families == ["IPv4"] else "IPv4"]
@@ -143,7 +163,22 @@ def _families(spec: Json, *, open_to_all: bool) -> Json:
     return {"ipFamilies": families, "ipFamilyPolicy": policy}
 
 
-def _cause(field: str, value: str, why: str) -> Cause:
+def _check_policy(policy: str, found: list[str], families: list[str]) -> None:
+    """Refuse several addresses or families where one is asked for, and addresses that nobody has."""
+    causes = []
+    for many, what in ((found, "`clusterIPs`"), (families, "IP families")):
+        if policy == "SingleStack" and len(many) > 1:
+            why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
+            causes.append(_cause("spec.ipFamilyPolicy", policy, why))
+    for number, each in enumerate(found):
+        if each != HEADLESS and number >= len(families) and ":" in each:
+            why = "IPv6 is not configured on this cluster"
+            causes.append(_cause(f"spec.clusterIPs[{number}]", found, why))
+    if causes:
+        raise Taken(*causes)
+
+
+def _cause(field: str, value: Any, why: str) -> Cause:
     return Cause(reason="FieldValueInvalid", message=f"Invalid value: {shown(value)}: {why}", field=field)
 
 
@@ -154,67 +189,27 @@ def _free_address(taken: set[str]) -> str:
             return address
 
 
-def _check_address(address: str, taken: set[str]) -> None:
-    why = ""
-    try:
-        inside = ipaddress.ip_address(address) in ADDRESSES
-    except ValueError:
-        return  # others say what is wrong with it
-    if not inside:
+def _check_address(address: str, found: list[str], taken: set[str], *, dry_run: bool) -> None:
+    """Refuse an address that cannot be had; a dry run does not look at what others have."""
+    if address == HEADLESS:
+        return
+    why, asked = "", ipaddress.ip_address(address)
+    outside = asked not in ADDRESSES or asked in (ADDRESSES.network_address, ADDRESSES.broadcast_address)
+    if outside and dry_run:
+        told = f"The range of valid IPs is {ADDRESSES}"
+        why = f"the provided IP ({address}) is not in the valid range. {told}"
+    elif outside:
         why = "the provided network does not match the current range"
-    elif address in taken:
+    elif address in taken and not dry_run:
         why = "provided IP is already allocated"
     if why:
-        told = f"Invalid value: {shown([address])}: failed to allocate IP {address}: {why}"
-        raise Taken(Cause(reason="FieldValueInvalid", message=told, field="spec.clusterIPs"))
+        raise Taken(_cause("spec.clusterIPs", found, f"failed to allocate IP {address}: {why}"))
 
 
-# -- node ports -------------------------------------------------------------------------------------------
+# -- health -----------------------------------------------------------------------------------------------
 
 
-def _ports_of(specs: list[Json]) -> Iterator[int]:
-    for spec in specs:
-        for port in spec.get("ports") or ():
-            if port.get("nodePort"):
-                yield port["nodePort"]
-        if spec.get("healthCheckNodePort"):
-            yield spec["healthCheckNodePort"]
-
-
-def _with_ports(spec: Json, taken: set[int]) -> Json:
-    ports = []
-    for number, port in enumerate(spec.get("ports") or []):
-        wanted = port.get("nodePort")
-        if wanted:
-            _check_port(wanted, taken, f"spec.ports[{number}].nodePort")
-        given = wanted or _free_port(taken)
-        taken.add(given)
-        ports.append({**port, "nodePort": given})
-    return {**spec, "ports": ports}
-
-
-def _with_health_port(spec: Json, taken: set[int]) -> Json:
-    """A load balancer that looks for local Pods asks each node at a port of its own."""
-    local = spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-    if not local or spec.get("healthCheckNodePort"):
+def _with_health_port(spec: Json, before: Json, free: NodePorts) -> Json:
+    if not _asks_for_health(spec) or _asks_for_health(before):
         return spec
-    return {**spec, "healthCheckNodePort": _free_port(taken)}
-
-
-def _free_port(taken: set[int]) -> int:
-    while True:
-        port = DRAWN_PORTS[secrets.randbelow(len(DRAWN_PORTS))]
-        if port not in taken:
-            return port
-
-
-def _check_port(port: int, taken: set[int], field: str) -> None:
-    why = ""
-    if port not in PORTS:
-        told = f"The range of valid ports is {PORTS.start}-{PORTS.stop - 1}"
-        why = f"provided port is not in the valid range. {told}"
-    elif port in taken:
-        why = "provided port is already allocated"
-    if why:
-        message = f"Invalid value: {port}: {why}"
-        raise Taken(Cause(reason="FieldValueInvalid", message=message, field=field))
+    return {**spec, "healthCheckNodePort": health_port(spec.get("healthCheckNodePort") or 0, free)}

@@ -22,7 +22,7 @@ from trimtab.engine.stores.records import HEADS, SECRETS
 from trimtab.errors import Conflict, InvalidSpec, NotAllowed
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.discovery import Resource
-from trimtab.kube.failures import AlreadyExists, NotFound
+from trimtab.kube.failures import AlreadyExists, Forbidden, NotFound
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.sealing import KEY_SIZE
 
@@ -92,6 +92,10 @@ async def find_installation(cluster: Cluster, namespace: str, *, own_key: bytes 
     """
     try:
         return installation_in(await cluster.get(SECRETS, NAME, namespace=namespace))
+    except Forbidden as error:
+        elsewhere = "have yours recorded where you have one with the setting apps.namespace"
+        remedy = f"Apps are recorded in {namespace}: ask for a role there, or {elsewhere}"
+        raise Forbidden(error.subject, error.reason, remedy, status=error.status) from error
     except NotFound:
         await _check_records(cluster, namespace)
         return Installation(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Final
 
 from trimtab.app.goals import Goal, Recorded, holds, is_recorded, stands
 from trimtab.engine import Engine
@@ -13,6 +14,9 @@ from trimtab.engine.events import ComparisonFailed, OperationWaits, StepDone, Un
 from trimtab.engine.units import AllTold, Gone, Stored, SyncUnit, SyncUnitStore, UnitNews
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.tasks import DeadlinePassed, SystemClock, plain_group, time_limit
+
+#: how long a last look may take once time is up
+_LAST_LOOK: Final = timedelta(seconds=2)
 
 
 class NotWell(Unavailable):
@@ -65,11 +69,20 @@ async def until(
                 unit = engine.unit(name)
                 told(unit)
     except DeadlinePassed as error:
-        reason = f"after {seconds:g} s it is {stands(unit)}"
+        reason = f"after {seconds:g} s it is {stands(await _by_now(engine, unit))}"
         raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
     finally:
         silence()
     return unit
+
+
+async def _by_now(engine: Engine, unit: SyncUnit) -> SyncUnit:
+    """The app as it stands by now: where only an object's words have changed, nobody has looked again."""
+    try:
+        async with asyncio.timeout(_LAST_LOOK.total_seconds()):
+            return await engine.refresh(unit.id)
+    except (TimeoutError, TrimtabError):
+        return unit
 
 
 async def until_recorded(

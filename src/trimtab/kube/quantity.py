@@ -21,6 +21,7 @@ BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 BINARY_SUFFIXES = {exponent: suffix for suffix, exponent in BINARY.items()}
 LARGEST_BINARY = (1 << 63) - 1
 LARGEST_EXPONENT = 1000  # the server has no limit here; without one a short text would fill the memory
+MOST_DIGITS = 4000  # nor here; Python reads and writes no more than 4300 of them
 
 _PARTS = re.compile(r"([+-]?)0*([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -103,6 +104,8 @@ def parse_quantity(text: str | float) -> Quantity:
     if not text or found is None:
         raise BadQuantity(WRONG_FORMAT)
     sign, number, _, fraction, suffix = found.groups(default="")
+    if len(number) + len(fraction) > MOST_DIGITS:
+        raise BadQuantity(WRONG_FORMAT)
     if not suffix and not fraction and not number:
         return Quantity(0)
     form, exponent = _suffix(suffix)
@@ -124,7 +127,7 @@ def _suffix(suffix: str) -> tuple[Format, int]:
         return "decimal", DECIMAL[suffix]
     if suffix in BINARY:
         return "binary", BINARY[suffix]
-    if re.fullmatch(r"[eE][+-]?[0-9]+", suffix) and int(suffix[1:]) <= LARGEST_EXPONENT:
+    if re.fullmatch(r"[eE][+-]?[0-9]{1,20}", suffix) and int(suffix[1:]) <= LARGEST_EXPONENT:
         return "exponent", max(int(suffix[1:]), -LARGEST_EXPONENT)
     raise BadQuantity(WRONG_SUFFIX)
 
@@ -190,5 +193,8 @@ def percent_of(value: Any, total: int, *, round_up: bool) -> int:
         raise ValueError(
             f'invalid value for IntOrString: invalid type: string is not a percentage: "{value}"'
         )
+    if len(found.group(1)) > 18:
+        told = f'invalid value "{value}": strconv.Atoi: parsing "{found.group(1)}": value out of range'
+        raise ValueError(f"invalid value for IntOrString: {told}")
     share = int(found.group(1)) * total
     return -(-share // 100) if round_up else share // 100

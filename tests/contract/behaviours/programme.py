@@ -37,6 +37,9 @@ def comparable(title: str, told: Json) -> Json:
             return {**told, "came": sorted(told["came"]), "went": sorted(told["went"])}
         case "a stateful set in parallel":
             return {**told, "went": sorted(told["went"])}
+        case "a stateful set updated in parallel":
+            # It is updated one by one, but its first pods come at once.
+            return {**told, "came": [*told["came"][:2], *sorted(told["came"][2:5]), *told["came"][5:]]}
         case "a failed image" | "a job that fails":
             # Pods are made to fail in different ways: only what controllers made is compared.
             objects = [each for each in told["objects"] if each["kind"] != "Pod"]

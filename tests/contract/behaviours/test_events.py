@@ -34,6 +34,8 @@ TOLD = (
     "cronjob-controller",
     "default-scheduler",
 )
+#: what a scheduler says of a pod that goes before it has a place: chance, on a machine with much to do
+TOO_LATE = re.compile("skip schedule deleting pod|is being deleted, cannot be assigned")
 #: pods that are made to fail, each way in another way
 UNLIKE = "Pod work-"
 TITLES = (
@@ -79,7 +81,7 @@ def _line(event: dict[str, Any], stage: Stage) -> str:
     said = re.sub(r"-[a-z0-9]{5}(?=$| )", "-*", said)
     said = re.sub(r"(?<= to )[a-z0-9-]+$", "NODE", said) if event["reason"] == "Scheduled" else said
     named = re.sub(r"-[a-z0-9]{5}$", "-*", named)
-    unlike = by == "default-scheduler" and named.startswith(UNLIKE)
+    unlike = by == "default-scheduler" and (named.startswith(UNLIKE) or TOO_LATE.search(said) is not None)
     return f"{by}: {event['type']} {named} {event['reason']}: {said}" if by in TOLD and not unlike else ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from trimtab.engine.sync.messages import clean, told
@@ -42,3 +44,10 @@ def test_a_long_message_is_cut() -> None:
 def test_the_remedy_is_told_with_the_reason() -> None:
     assert told(Conflict("it", "somebody was faster.", "Try again.")) == "somebody was faster. Try again."
     assert told(Unavailable("it", "no answer")) == "no answer"
+
+
+@pytest.mark.parametrize("said", ["a", "a.", "&a", "map[", "{", "…a ", 'to:"" '])
+def test_no_text_takes_long_to_clean(said: str) -> None:
+    begun = time.process_time()
+    assert clean(said * (1 << 15))
+    assert time.process_time() - begun < 5  # far longer, if each character looked at all that follow

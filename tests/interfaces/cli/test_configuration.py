@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -66,9 +67,17 @@ def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path: Path, content: 
     assert told.value.reason.startswith(reason)
 
 
-def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSpec, match="it cannot be read: Is a directory"):
-        entries_of(tmp_path)
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InvalidSpec, match=f"settings file {place}: it is not a regular file"):
+            entries_of(place)
+
+
+def test_a_file_that_cannot_be_settings_is_not_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("# long\n" * (1 << 16))
+    with pytest.raises(InvalidSpec, match="it is larger than 256 KiB"):
+        entries_of(tmp_path / "c.toml")
 
 
 def test_the_verb_shows_every_setting_with_its_origin(tmp_path: Path) -> None:

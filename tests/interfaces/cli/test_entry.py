@@ -122,16 +122,19 @@ def test_a_wish_to_exit_is_not_an_error() -> None:
         run([], {}, raising(SystemExit(5)))
 
 
-def test_ctrl_c_ends_the_real_command_quietly(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_whoever_stops_the_real_command_ends_it_quietly(
+    tmp_path: Path, asked: signal.Signals, code: int
+) -> None:
     fifo = tmp_path / "config.toml"
     os.mkfifo(fifo)
     command = [TRIMTAB, "--config", str(fifo), "settings"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         with fifo.open("w"):  # opens when the command has come as far as reading it
-            process.send_signal(signal.SIGINT)
+            process.send_signal(asked)
         # The file has ended by now: a signal that came just before the read began is not left waiting for it.
         said = process.communicate(timeout=60)
-        assert (process.returncode, said) == (130, (b"", b""))
+        assert (process.returncode, said) == (code, (b"", b""))
 
 
 def test_a_reader_that_has_gone_is_no_reason_to_complain() -> None:

@@ -137,6 +137,10 @@ def test_after_the_operation_only_health_is_waited_for() -> None:
         (Mark.ACTIVE, "Health 0 of 1"),
         (Mark.NOTE, f"Deployment.apps shop/web Progressing: {SLOW.message}"),
     ]
+    nearly = Health(HealthStatus.PROGRESSING, "1 old replica is pending termination")
+    picture.see(live(nearly))  # which alone has nobody look at the app again
+    assert shown(picture)[-1] == (Mark.NOTE, f"Deployment.apps shop/web Progressing: {nearly.message}")
+    picture.see(live(Health(HealthStatus.HEALTHY)))
     picture.look(unit(Health(HealthStatus.HEALTHY)))
     assert shown(picture)[3:] == [(Mark.DONE, "Health 1 of 1")]
     assert picture.lines(1.25)[-1] == Line(Mark.NOTE, "1.2 s")

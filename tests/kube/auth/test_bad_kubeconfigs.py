@@ -25,6 +25,7 @@ from testbed.pki import Authority, in_base64
 from testbed.plugins import plugin_script
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, TrimtabError, Unavailable
 from trimtab.kube.auth import Access, from_kubeconfig, from_tenant_kubeconfig
+from trimtab.resources import yaml
 from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import ManualClock
 
@@ -134,6 +135,26 @@ FILES = [
         config="[canary]",
         error=InvalidSpec,
         says="kubeconfig {}/config: a kubeconfig is a map, but this is a list. Give another file.",
+    ),
+    Case(
+        name="more than anybody reads",
+        config="users:\n" + "- name: canary\n" * 100_000,
+        error=yaml.Excessive,
+        says="kubeconfig {}/config, line 33334, column 3: it holds more than 100000 values."
+        " Remove what is not needed.",
+    ),
+    Case(
+        name="many documents",
+        config="---\ncanary: 1\n" * 200_000,
+        error=InvalidSpec,
+        says="kubeconfig {}/config, line 4, column 1: it is not YAML as Kubernetes reads it. "
+        "Correct it or give another file.",
+    ),
+    Case(
+        name="larger than anybody has",
+        config="# canary\n" * (1 << 19),
+        error=InvalidSpec,
+        says="kubeconfig {}/config: it is larger than 4 MiB. Name another file.",
     ),
     Case(
         name="no current-context",

@@ -1,14 +1,12 @@
-"""Credential files are read with bounds, and again when they may have been rotated."""
+"""Credential files are read again when they may have been rotated."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from trimtab.errors import InvalidSpec, Missing
-from trimtab.kube.auth.files import FixedContent, WatchedFile, read_file
+from trimtab.kube.auth.files import FixedContent, WatchedFile
 from trimtab.tasks.clock import ManualClock
 
 
@@ -75,23 +73,3 @@ async def test_a_link_that_is_moved_to_another_folder_is_followed(tmp_path: Path
 def test_what_was_given_never_changes() -> None:
     content = FixedContent(b"given")
     assert (content.current(), content.reread()) == (b"given", False)
-
-
-def test_a_pipe_in_place_of_a_file_does_not_hold_anything_up(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "token")
-    with pytest.raises(InvalidSpec, match="it is not a regular file"):
-        read_file(tmp_path / "token", subject="alice")
-
-
-def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    path.write_bytes(b"x" * 1024)
-    assert read_file(path, subject="alice", limit=1024) == b"x" * 1024
-    path.write_bytes(b"x" * 1025)
-    with pytest.raises(InvalidSpec, match="it is larger than 1 KiB"):
-        read_file(path, subject="alice", limit=1024)
-
-
-def test_a_path_through_a_file_leads_nowhere(token: Path) -> None:
-    with pytest.raises(Missing, match="its ca does not exist"):
-        read_file(token / "ca.crt", subject="alice", which="its ca")

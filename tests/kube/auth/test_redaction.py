@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -44,12 +46,22 @@ def test_secrets_compare_by_what_they_hold() -> None:
         (f"{PEM_START}\nMIIcanary", "<hidden>"),
         (f"{'ab/c' * 16}\nbad key", "<hidden> / bad key"),
         ("my planted word", "my <hidden> word"),
+        ("-" * 30 + " a-1" + "-b" * 10, "-" * 30 + " <hidden>"),
+        ("a-word-without-digits-is-no-key", "a-word-without-digits-is-no-key"),
+        ("2026-11-16-12-00-00-000000", "2026-11-16-12-00-00-000000"),
         ("cannot reach https://sso.example.com/login", "cannot reach https://sso.example.com/login"),
         ("open /home/alice/.aws/config: no such file", "open /home/alice/.aws/config: no such file"),
     ],
 )
 def test_foreign_text_is_shown_in_one_line_without_secrets(said: str, shown: str) -> None:
     assert presentable(said, secrets=["planted"]) == shown
+
+
+@pytest.mark.parametrize("said", ["a-", "-", "1_", "=a", "eyJ", "token=", "-----BEGIN ", 'token: "'])
+def test_no_text_takes_long_to_be_shown(said: str) -> None:
+    begun = time.process_time()
+    assert presentable(said * (1 << 16))
+    assert time.process_time() - begun < 5  # minutes, if each character looked at all that follow
 
 
 def test_foreign_text_is_not_endless() -> None:

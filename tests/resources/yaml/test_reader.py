@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml import MAX_DEPTH, Document, Forgiven, Limits, Twin, documents, forgiven, load
+from trimtab.resources.yaml import (
+    MAX_DEPTH,
+    Document,
+    Excessive,
+    Forgiven,
+    Limits,
+    Twin,
+    documents,
+    forgiven,
+    load,
+)
 
 
 def refusal(text: bytes | str, limits: Limits | None = None) -> str:
@@ -172,6 +182,16 @@ def test_nesting_up_to_the_bound_is_read() -> None:
     text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert json.dumps(load(text, "x")) == text
     assert json.dumps(load('{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH, "x"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[1, 2, 3]", '["a", {"b": 1}]', "a: 1\nb: 2\n", '{"a": [1, 2]}', "- &a x\n- [*a]\n", "x" * 400],
+)
+def test_a_document_may_hold_so_many_values_and_no_more(text: str) -> None:
+    assert documents(text, "app.yaml", Limits(values=5))
+    with pytest.raises(Excessive, match="it holds more than 3 values"):
+        documents(text, "app.yaml", Limits(values=3))
 
 
 def test_a_text_over_the_size_bound_is_refused_unread() -> None:

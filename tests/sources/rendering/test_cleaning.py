@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 
 import pytest
 from hypothesis import given
@@ -95,3 +96,15 @@ def test_only_the_last_lines_are_kept() -> None:
 def test_ordinary_words_stay() -> None:
     said = "Error: execution error at (web/templates/deployment.yaml:14:20): image.tag is required"
     assert cleaned(said) == said
+
+
+@pytest.mark.parametrize("said", ["a-", "a.", "token", "token ", "password: ", "://a", "eyJ", "1/"])
+def test_no_text_takes_long_to_clean(said: str) -> None:
+    begun = time.process_time()
+    cleaned(said * (1 << 16))
+    assert time.process_time() - begun < 5  # minutes, if each character looked at all that follow
+
+
+def test_what_stands_far_from_the_end_is_not_looked_at() -> None:
+    assert cleaned("words\n" * (1 << 20) + "password: hunter2").endswith(f"words\npassword: {HIDDEN}")
+    assert cleaned("x" + " \n" * (1 << 16) + "the end") == "the end"

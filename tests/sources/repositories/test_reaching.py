@@ -16,7 +16,7 @@ from testbed.tlsserver import server_context
 from tests.sources.conftest import Opening, wanted
 from tests.sources.githost import GitHost, git_host
 from tests.sources.upstream import Upstream
-from trimtab.errors import GitUnreachable, InvalidSpec, SourceRefused
+from trimtab.errors import GitUnreachable, InvalidSpec, Missing, SourceRefused
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources import Gate
@@ -226,5 +226,7 @@ async def test_a_resolver_that_hangs_is_given_up() -> None:
 
 
 def test_a_file_of_the_operators_that_cannot_be_read_is_told_by_the_setting(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSpec, match=r"repositories\.ca_file"):
+    with pytest.raises(Missing, match=r"repositories\.ca_file: .*/nothing does not exist"):
         Gate(RepositoriesSettings(ca_file=str(tmp_path / "nothing")))
+    with pytest.raises(InvalidSpec, match=r"repositories\.known_hosts_file: /dev/zero is not a regular file"):
+        Gate(RepositoriesSettings(known_hosts_file="/dev/zero"))

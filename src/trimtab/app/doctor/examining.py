@@ -126,7 +126,8 @@ def _to_record(namespace: str, *, is_there: bool) -> tuple[Question, ...]:
     """The rights that keeping records needs; whoever comes first makes their namespace."""
     made = () if is_there else (Question(verb="create", resource=NAMESPACES),)
     return (
-        Question(verb="get", resource=NAMESPACES, name=namespace),
+        # Reading a namespace counts as an act within it: a role in it that says so is enough.
+        Question(verb="get", resource=NAMESPACES, namespace=namespace, name=namespace),
         *made,
         *(Question(verb=verb, resource=SECRETS, namespace=namespace) for verb in _RECORDING),
         *(Question(verb=verb, resource=LEASES, namespace=namespace) for verb in _LEASING),

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from trimtab.app.running.events import AnyEvent, Listening, WebhookHeard, WebhookTurnedAway
 from trimtab.errors import InvalidSpec, TrimtabError, Unavailable
+from trimtab.files import read_file
 from trimtab.kube.auth.redaction import Secret
 from trimtab.sources.hints.changes import Change
 from trimtab.sources.hints.webhooks import LARGEST_BODY, Delivery, Heard, Provider, Secrets, heard_in
@@ -28,6 +29,7 @@ _AT_ONCE: Final = 4
 _TOO_LARGE: Final = f"it has more than {LARGEST_BODY >> 20} MiB"
 #: seconds that a message may take to arrive
 _ARRIVES_WITHIN: Final = 30.0
+_LARGEST_SECRETS: Final = 64 << 10
 
 
 class Answers(Protocol):
@@ -127,11 +129,14 @@ def secrets_in(files: Mapping[Provider, Path]) -> Secrets:
     """The secrets that the files hold now, one on each line."""
     found: dict[Provider, tuple[Secret, ...]] = {}
     for provider, path in files.items():
+        subject = f"secrets of {provider.value}"
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", "") or "it is not text"
-            raise Unavailable(f"secrets of {provider.value}", f"{path} cannot be read: {reason}") from error
+            content = read_file(path, subject=subject, which=str(path), limit=_LARGEST_SECRETS)
+            lines = content.decode().splitlines()
+        except TrimtabError as error:
+            raise Unavailable(error.subject, error.reason, error.remedy) from error
+        except UnicodeDecodeError as error:
+            raise Unavailable(subject, f"{path} is not text") from error
         found[provider] = tuple(Secret(line.strip()) for line in lines if line.strip())
     return found
 

@@ -9,7 +9,7 @@ from trimtab.errors import TrimtabError
 _LONGEST, _MOST_READ = 1000, 1 << 15
 _GAP = "…"
 #: where a dump begins: a map of Go, or the braces of JSON and of Go's values with the type before them
-_OPENING = re.compile(r"map\[|[&*]?[\w.]*\{")
+_OPENING = re.compile(r"map\[|[&*]?(?<![\w.])[\w.]*\{")
 _BRACKETS = re.compile(r"[\[\]{}]")
 _GAPS = re.compile(rf"{_GAP}(?:\w{{0,20}} ?{_GAP})+")
 #: what writers put before the server's own words: the patch they sent to what, the file they read

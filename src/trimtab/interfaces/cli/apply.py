@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from trimtab.errors import Conflict, InvalidSpec, Missing
+from trimtab.errors import Conflict
+from trimtab.files import read_file
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
+from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.output import paper_at, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -16,6 +18,8 @@ from trimtab.interfaces.cli.verbs import Invocation
 if TYPE_CHECKING:
     from trimtab.app import Apps, Work
     from trimtab.app.planfiles import StoredPlan
+
+_LARGEST: Final = 256 << 20
 
 
 @click.command()
@@ -40,21 +44,12 @@ def apply(invocation: Invocation, /, reach: Reach, word: Word, file: Path) -> No
     run_main(_applied(invocation, reach, word, file))
 
 
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except FileNotFoundError as error:
-        remedy = f"Make it with: trimtab plan SOURCE --out {file}"
-        raise Missing(f"plan file {file}", "it does not exist", remedy) from error
-    except OSError as error:
-        raise InvalidSpec(f"plan file {file}", f"it cannot be read: {error.strerror}") from error
-
-
 async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path) -> None:
     from trimtab.app.planfiles import read
     from trimtab.engine import Keyring
 
-    content = _content(file)
+    remedy = f"Make it with: trimtab plan SOURCE --out {file}"
+    content = read_file(file, subject=f"plan file {file}", limit=_LARGEST, absent=remedy, pipes=True)
     async with apps_at(invocation, reach, renders=True) as apps:
         installation = apps.installation
         keys = Keyring(installation.key)
@@ -77,17 +72,20 @@ async def _check(apps: Apps, stored: StoredPlan) -> None:
 
 async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, word: Word) -> None:
     known = await apps.find(stored.unit.id)
-    is_done = stored.is_done(known)
+    is_done, last_words = stored.is_done(known), LastWords()
     is_this = is_done or stored.is_under_way(known)
     async with apps.work_on(known if known and is_this else stored.asked_of(known)) as work:
-        if is_done:
-            click.echo(f"{work.name}: this plan was carried out already", err=True)
-            work.take_over()  # whoever carried it out may not have lived to see what became of it
-        else:
-            work.check_hold(stored.agreed())
-            await (_begin if work.unfinished is None else _finish)(invocation, work, stored, word)
-        if not word.dry_run:
-            await _see_well(invocation, work, word)
+        with last_words.told():
+            if is_done:
+                click.echo(f"{work.name}: this plan was carried out already", err=True)
+                work.take_over()  # whoever carried it out may not have lived to see what became of it
+            else:
+                work.check_hold(stored.agreed())
+                act = _begin if work.unfinished is None else _finish
+                await act(invocation, work, stored, word, last_words)
+            if not word.dry_run:
+                last_words.of_waiting()
+                await _see_well(invocation, work, word)
 
 
 async def _see_well(invocation: Invocation, work: Work, word: Word) -> None:
@@ -101,7 +99,9 @@ async def _see_well(invocation: Invocation, work: Work, word: Word) -> None:
     click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
 
 
-async def _begin(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
+async def _begin(
+    invocation: Invocation, work: Work, stored: StoredPlan, word: Word, last_words: LastWords
+) -> None:
     """Show the plan, ask, and do it, if nothing has moved since it was stored."""
     from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
@@ -113,12 +113,14 @@ async def _begin(invocation: Invocation, work: Work, stored: StoredPlan, word: W
     if word.dry_run:
         return
     consent = await word.given(plan)
-    async with telling(invocation, work, plan) as told:
+    async with telling(invocation, work, plan) as told, last_words.of_operation(work, word.timeout):
         await work.carry_out(operation, plan, consent=consent, held=tell_held)
     click.echo(f"done: {told.counts()}", err=True)
 
 
-async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: Word) -> None:
+async def _finish(
+    invocation: Invocation, work: Work, stored: StoredPlan, word: Word, last_words: LastWords
+) -> None:
     """Go on with this very plan, if it is what somebody began; anything else has to end first."""
     from trimtab.interfaces.cli.telling import telling
 
@@ -130,5 +132,5 @@ async def _finish(invocation: Invocation, work: Work, stored: StoredPlan, word: 
         click.echo(f"{work.name}: this plan was begun and not seen through; it would go on", err=True)
         return
     click.echo("This plan was begun and not seen through: going on with it.", err=True)
-    async with telling(invocation, work, None):
+    async with telling(invocation, work, None), last_words.of_operation(work, word.timeout):
         await work.finish(consent=word.deletions, held=tell_held)

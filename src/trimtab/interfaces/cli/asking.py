@@ -15,7 +15,7 @@ async def agreed(question: str) -> None:
     """
     while True:
         click.echo(f"{question} [y/N]: ", nl=False, err=True)  # also where the answer goes to a file
-        match (await _line()).strip().lower():
+        match (await _answer()).strip().lower():
             case "y" | "yes":
                 return
             case "" | "n" | "no":
@@ -23,6 +23,14 @@ async def agreed(question: str) -> None:
                 raise click.Abort
             case _:
                 click.echo("Please say yes or no.", err=True)
+
+
+async def _answer() -> str:
+    try:
+        return await _line()
+    except asyncio.CancelledError:
+        click.echo("\nNot done.", err=True)
+        raise
 
 
 async def _line() -> str:

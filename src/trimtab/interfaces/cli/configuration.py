@@ -9,12 +9,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from trimtab.errors import InvalidSpec, Missing, NotAllowed
+from trimtab.errors import InvalidSpec
+from trimtab.files import read_file
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.settings import Settings
 from trimtab.settings.merge import Effective, built, effective
 from trimtab.settings.places import placed
+
+_LARGEST: Final = 256 << 10
 
 
 def settings_of(invocation: Invocation) -> Settings:
@@ -42,14 +46,10 @@ def default_path(environment: Mapping[str, str]) -> Path:
 def entries_of(path: Path) -> Mapping[str, object]:
     """What stands in the file."""
     subject = f"settings file {path}"
+    absent = "Create it, or name another with --config"
+    content = read_file(path, subject=subject, limit=_LARGEST, absent=absent)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as exc:
-        raise Missing(subject, "it does not exist", "Create it, or name another with --config") from exc
-    except PermissionError as exc:
-        raise NotAllowed(subject, "it may not be read", "Give the user who runs this the right to") from exc
-    except OSError as exc:
-        raise InvalidSpec(subject, f"it cannot be read: {exc.strerror}", "Name a file with --config") from exc
+        return tomllib.loads(content.decode())
     except UnicodeDecodeError as exc:
         raise InvalidSpec(subject, "it is not UTF-8 text", "Write it as TOML") from exc
     except (ValueError, RecursionError) as exc:  # a number of thousands of digits is a plain ValueError

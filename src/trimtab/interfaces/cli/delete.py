@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.cautions import of_declaration
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
+from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.output import paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -62,6 +64,7 @@ async def _deleted(
         # if either is in doubt, everything is read, and nothing is forgotten.
         async with apps.work_on(unit, renders=renders, narrowly=True) as work:
             work.check_hold(operation or DELETION)
+            tell_warnings(of_declaration(unit))
             if not word.dry_run and (operation is None or not work.goes_on(operation)):
                 await end_first(work, word)
             if operation is None:
@@ -93,13 +96,14 @@ async def _carried_out(invocation: Invocation, work: Work, word: Word, operation
     if word.dry_run:
         return
     consent = await word.given(plan)
-    async with telling(invocation, work, plan) as told:
-        await work.delete(
-            plan,
-            consent=consent,
-            seconds=word.timeout,
-            held=tell_held,
-            told=lambda words: told.say(f"waiting until it is gone: {words}"),
-            operation=operation,
-        )
+    with LastWords(f"Stopped. What was begun goes on with: trimtab delete {work.name}").told():
+        async with telling(invocation, work, plan) as told:
+            await work.delete(
+                plan,
+                consent=consent,
+                seconds=word.timeout,
+                held=tell_held,
+                told=lambda words: told.say(f"waiting until it is gone: {words}"),
+                operation=operation,
+            )
     click.echo(f"{work.name} is deleted")

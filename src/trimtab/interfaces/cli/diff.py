@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli.cautions import of_pin
 from trimtab.interfaces.cli.declaring import Asked, source_meant, source_options, unit_asked
 from trimtab.interfaces.cli.files import STDIN
 from trimtab.interfaces.cli.output import output_forms, paper_at, show, tell_warnings
@@ -106,7 +107,9 @@ async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> tuple[D
         looked_at = unit if named is None else replace(unit, pinned=None)
         is_app = named is None
         async with apps.work_on(looked_at, renders=True, narrowly=True, only_looks=is_app) as work:
-            return await work.differing(), work.away
+            found = await work.differing()
+            tell_warnings(of_pin(looked_at))
+            return found, work.away
 
 
 def _of_files(

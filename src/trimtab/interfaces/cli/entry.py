@@ -16,6 +16,7 @@ import click
 
 from trimtab.errors import EXIT_BUG, TrimtabError
 from trimtab.interfaces.cli import INTERRUPTED
+from trimtab.interfaces.cli.stopping import Stops
 from trimtab.interfaces.cli.verbs import trimtab
 
 PROGRAM = "trimtab"
@@ -30,7 +31,11 @@ def run_process() -> int:
             # What the other side cannot show is escaped: a letter is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
     environment = dict(os.environ)  # noqa: TID251 - this is the edge
+    stops = Stops()
+    stops.hear()
     code = run(sys.argv[1:], environment)
+    if code == INTERRUPTED:
+        code = stops.code
     gc.freeze()  # the process ends: what is left goes with it, and need not be looked through before
     if environment.get(COMPLETION):
         sys.stdout.flush()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trimtab.errors import InvalidSpec, Missing, NotAllowed
+from trimtab.files import read_file
 
 if TYPE_CHECKING:
     from trimtab.resources.yaml import Document
@@ -45,14 +45,10 @@ def _name(file: str) -> str:
 
 
 def _text(file: str) -> bytes:
-    subject = f"file {file}"
+    from trimtab.resources.yaml import Limits
+
+    limit = Limits().size
     if file == STDIN:
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except FileNotFoundError as exc:
-        raise Missing(subject, "it does not exist", "Name a file, or - for stdin") from exc
-    except PermissionError as exc:
-        raise NotAllowed(subject, "it may not be read", "Give the user who runs this the right to") from exc
-    except OSError as exc:
-        raise InvalidSpec(subject, f"it cannot be read: {exc.strerror}", "Name a file") from exc
+        return sys.stdin.buffer.read(limit + 1)  # what is longer is refused by whoever reads the YAML
+    absent = "Name a file, or - for stdin"
+    return read_file(Path(file), subject=f"file {file}", limit=limit, absent=absent, pipes=True)

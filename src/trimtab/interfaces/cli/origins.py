@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trimtab.errors import InvalidSpec
+from trimtab.files import read_file
 
 if TYPE_CHECKING:
     from trimtab.app.appsources import AppSource
@@ -54,12 +55,9 @@ def unit_file(text: str, *, app: str) -> SyncUnit | None:
     if file.suffix not in _UNIT_FILES or not file.is_file():
         return None
     from trimtab.app.appsources import HERE
-    from trimtab.app.unitfiles import Origin, unit_in
+    from trimtab.app.unitfiles import LARGEST_FILE, Origin, unit_in
 
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise InvalidSpec(where, f"it cannot be read: {error.strerror}", "Name another") from error
+    content = read_file(file, subject=where, limit=LARGEST_FILE)
     unit = unit_in(content, app or file.stem, where, Origin(folder=str(file.resolve().parent)))
     if unit.destination.cluster != HERE:
         reason = f"it is for the cluster {unit.destination.cluster}, and a command works on the one at hand"

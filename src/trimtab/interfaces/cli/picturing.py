@@ -116,7 +116,7 @@ class Picture:
         if not told and self._waiting:
             told = [Line(Mark.ACTIVE, self._waiting)]
         if self._looked is not None:
-            told += _health_lines(self._looked)
+            told += _health_lines(self._looked, self._health)
         return (*told, Line(Mark.NOTE, f"{seconds:.1f} s"))
 
     def counts(self) -> str:
@@ -180,8 +180,10 @@ def _word(event: StepDone) -> str:
             return _HOOK if event.hook else "applied"
 
 
-def _health_lines(unit: SyncUnit) -> Iterable[Line]:
-    judged = {each.key: each.health for each in unit.status.resources if each.health is not None}
+def _health_lines(unit: SyncUnit, seen: Mapping[ResourceKey, Health]) -> Iterable[Line]:
+    """How well the app is; of objects seen since it was looked at, what they say now."""
+    looked = {each.key: each.health for each in unit.status.resources if each.health is not None}
+    judged = {key: seen.get(key, health) for key, health in looked.items()}
     well = sum(health.status is HealthStatus.HEALTHY for health in judged.values())
     is_well = unit.status.health.status is HealthStatus.HEALTHY
     yield Line(Mark.DONE if is_well else Mark.ACTIVE, f"{'Health':<18}{well:>4} of {len(judged)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.errors import InvalidSpec, Unavailable
+from trimtab.interfaces.cli.cautions import of_hold
 from trimtab.interfaces.cli.declaring import (
     Asked,
     apps_options,
@@ -108,7 +109,7 @@ async def _planned(
             unit, operation = await unit_asked(apps, each), operation_asked(each)
             async with apps.work_on(unit, renders=True, narrowly=True) as work:
                 plans.append(await work.plan(operation))
-                tell_warnings(work.warnings)
+                tell_warnings((*work.warnings, *of_hold(unit)))
             stored.append(stored_plan(unit, await apps.find(unit.id), operation, plans[-1]))
         return plans, await _file(apps, stored) if is_stored else b""
 

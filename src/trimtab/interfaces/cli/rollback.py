@@ -8,6 +8,7 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
+from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -90,12 +91,15 @@ async def _carried_out(
     invocation: Invocation, work: Work, unit: SyncUnit, goal: Goal, word: Word
 ) -> SyncUnit | None:
     """The app once it is back and well; None if the plan was only to be shown."""
+    from msgspec.structs import replace
+
     from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
 
     pin = unit.pinned
-    operation = back_to(unit, pin.entry if pin else 0, prune=goal.prune)
+    back = back_to(unit, pin.entry if pin else 0, prune=goal.prune)
+    operation = replace(back, asked_by="trimtab rollback")
     work.check_hold(operation)
     if not word.dry_run:
         await end_first(work, word)
@@ -103,10 +107,13 @@ async def _carried_out(
     click.echo(plan_table(plan, paper_at(invocation)), nl=False)
     if word.dry_run:
         return None
-    consent = await word.given(plan)
-    async with telling(invocation, work, plan) as told:
-        await work.carry_out(operation, plan, consent=consent, held=tell_held, pin=pin)
-        told.end()
-        back = await work.until_well(word.timeout, told.look)
+    consent, last_words = await word.given(plan), LastWords()
+    with last_words.told():
+        async with telling(invocation, work, plan) as told:
+            async with last_words.of_operation(work, word.timeout):
+                await work.carry_out(operation, plan, consent=consent, held=tell_held, pin=pin)
+            told.end()
+            last_words.of_waiting()
+            well = await work.until_well(word.timeout, told.look)
     click.echo(f"done: {told.counts()}", err=True)
-    return back
+    return well

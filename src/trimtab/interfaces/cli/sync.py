@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.cautions import of_hold
 from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
+from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -76,12 +77,17 @@ def sync(
 
 
 async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:
-    async with (
-        apps_at(invocation, reach, renders=True) as apps,
-        apps.work_on(await unit_asked(apps, asked), renders=True, narrowly=True) as work,
-    ):
-        syncing, operation = _Syncing(invocation, work, wish), operation_asked(asked)
-        await (syncing.show(operation) if wish.dry_run else syncing.carry_out(operation))
+    from trimtab.interfaces.cli.output import tell_warnings
+
+    async with apps_at(invocation, reach, renders=True) as apps:
+        unit, operation = await unit_asked(apps, asked), operation_asked(asked)
+        async with apps.work_on(unit, renders=True, narrowly=True) as work:
+            syncing = _Syncing(invocation, work, wish)
+            if wish.dry_run:
+                await syncing.show(operation)
+                tell_warnings(of_hold(unit))
+            else:
+                await syncing.carry_out(operation)
 
 
 class _Syncing:
@@ -91,8 +97,7 @@ class _Syncing:
         self._invocation = invocation
         self._work = work
         self._wish = wish
-        #: what becomes of what was begun, if somebody stops us now
-        self._if_stopped = ""
+        self._last_words = LastWords()
 
     async def show(self, operation: Operation) -> None:
         """Print what would be done."""
@@ -109,12 +114,8 @@ class _Syncing:
         """Finish what was left over, show the plan, ask, do it, and wait."""
         from trimtab.interfaces.cli.output import tell_away
 
-        try:
+        with self._last_words.told():
             unit = await self._carried_out(operation)
-        except asyncio.CancelledError:
-            if self._if_stopped:
-                click.echo(self._if_stopped, err=True)
-            raise
         tell_away(self._work.away)
         status = unit.status
         stands = f"{status.verdict.value} and {status.health.status.value}"
@@ -158,20 +159,16 @@ class _Syncing:
 
     async def _seen_through(self, operation: Awaitable[OperationState], told: Telling) -> OperationState:
         """The operation's end, waited for as long as it gets on."""
-        from trimtab.app.patience import patience
-
-        self._if_stopped = f"Stopped. What was begun goes on with: trimtab sync {self._work.name}"
-        async with patience(self._work, self._wish.timeout):
+        async with self._last_words.of_operation(self._work, self._wish.timeout):
             state = await operation
         told.end()
-        self._if_stopped = ""
         return state
 
     async def _well(self, told: Telling) -> SyncUnit:
         """The app once it is healthy, or as it stands now if that is not waited for."""
         if not self._wish.waits:
             return await self._work.look()
-        self._if_stopped = "Stopped waiting: all was applied, and not all of it is known to be healthy."
+        self._last_words.of_waiting()
         return await self._work.until_well(self._wish.timeout, told.look)
 
 

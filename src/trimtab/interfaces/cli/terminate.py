@@ -8,6 +8,7 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import tell_held
+from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("app", shell_complete=app_names)
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), default=300.0, show_default=True, help="Seconds to wait."
-)
+@timeout_option("How long to wait.")
 @cluster_options
 @click.pass_obj
 def terminate(invocation: Invocation, /, reach: Reach, app: str, timeout: float) -> None:
@@ -33,7 +32,7 @@ def terminate(invocation: Invocation, /, reach: Reach, app: str, timeout: float)
     \b
     Examples:
       trimtab terminate shop
-      trimtab terminate shop --timeout 30
+      trimtab terminate shop --timeout 30s
     """
     from trimtab.tasks.loops import run_main
 

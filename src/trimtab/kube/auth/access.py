@@ -17,9 +17,10 @@ from msgspec import Struct
 from multidict import CIMultiDict
 
 from trimtab.errors import InvalidSpec, Missing
+from trimtab.files import read_file
 from trimtab.kube.auth import kubeconfig, tenancy
 from trimtab.kube.auth.certificates import ClientPair, decoded_base64
-from trimtab.kube.auth.files import Content, FixedContent, WatchedFile, read_file
+from trimtab.kube.auth.files import LARGEST_CREDENTIAL, Content, FixedContent, WatchedFile
 from trimtab.kube.auth.identity import Authorities, Client, Identity, Token
 from trimtab.kube.auth.impersonation import Impersonation, impersonation_headers, impersonation_problem
 from trimtab.kube.auth.kubeconfig import ClusterEntry, Kubeconfig, Named, Selected, UserEntry
@@ -30,7 +31,6 @@ from trimtab.settings import ClusterSettings
 from trimtab.tasks.clock import Clock
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_LARGEST_KUBECONFIG = 8 * 1024 * 1024
 
 
 class Access(Protocol):
@@ -268,7 +268,8 @@ def in_cluster(
 
 def _pod_namespace(path: Path, subject: str) -> str:
     try:
-        content = read_file(path, subject=subject, which=f"its namespace ({path})")
+        which = f"its namespace ({path})"
+        content = read_file(path, subject=subject, which=which, limit=LARGEST_CREDENTIAL)
     except Missing:
         return "default"
     return content.decode(errors="replace").strip() or "default"
@@ -282,7 +283,7 @@ def _read_all(paths: Sequence[Path]) -> Kubeconfig:
         where = path.absolute()
         subject = f"kubeconfig {printable(str(where))}"
         try:
-            content = read_file(where, subject=subject, limit=_LARGEST_KUBECONFIG)
+            content = read_file(where, subject=subject, limit=kubeconfig.LIMITS.size)
         except Missing as exc:
             missing = missing or exc
             continue

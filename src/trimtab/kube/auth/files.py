@@ -1,16 +1,15 @@
-"""Credential files: read with bounds, read again when they may have been rotated.
+"""Credentials that a file or an entry holds; a file is read again when it may have been rotated.
 
 The files are small, local and regular, so they are read in place. What they hold is judged elsewhere.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import Final, Protocol
 
-from trimtab.errors import InvalidSpec, Missing, NotAllowed, TrimtabError
+from trimtab.errors import TrimtabError
+from trimtab.files import read_file
 from trimtab.kube.auth.redaction import printable
 from trimtab.tasks.clock import Clock
 
@@ -72,30 +71,4 @@ class WatchedFile:
     def _read(self) -> bytes:
         self._read_at = self._clock.monotonic()
         which = f"its {self._field} ({printable(str(self._path))})"
-        return read_file(self._path, subject=self._subject, which=which)
-
-
-def read_file(path: Path, *, subject: str, which: str = "it", limit: int = LARGEST_CREDENTIAL) -> bytes:
-    """The content of a regular file of at most `limit` bytes; `which` names it in messages."""
-    try:
-        # Not blocking, so that a pipe in its place cannot hold everything up.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidSpec(subject, f"{which} is not a regular file", "Name a file")
-            with open(descriptor, "rb", closefd=False) as file:
-                content = file.read(limit + 1)
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError) as exc:
-        raise Missing(subject, f"{which} does not exist", "Create the file or correct its path") from exc
-    except PermissionError as exc:
-        raise NotAllowed(subject, f"{which} may not be read", "Give this user the right to read it") from exc
-    except OSError as exc:
-        problem = (exc.strerror or "no reason given").lower()
-        raise InvalidSpec(subject, f"{which} cannot be read ({problem})", "Name another file") from exc
-    except ValueError as exc:  # a NUL character in the path
-        raise InvalidSpec(subject, f"{which} is not a path", "Correct the path") from exc
-    if len(content) > limit:
-        raise InvalidSpec(subject, f"{which} is larger than {limit // 1024} KiB", "Name another file")
-    return content
+        return read_file(self._path, subject=self._subject, which=which, limit=LARGEST_CREDENTIAL)

@@ -21,6 +21,8 @@ from trimtab.kube.auth.redaction import Secret, quoted
 from trimtab.resources import yaml
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
+#: what is read in well under a second; hundreds of clusters with all their certificates have less
+LIMITS = yaml.Limits(size=4 << 20, values=100_000)
 _NEVER_IN_A_URL = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 _TYPE = re.compile(r"`(\w+)(?: \| null)?`")
 _TYPES = {
@@ -308,7 +310,9 @@ def _is_host(name: str) -> bool:
 def _decoded(content: bytes, subject: str) -> object:
     """The YAML document as plain values."""
     try:
-        document: object = yaml.load(content, subject)
+        document: object = yaml.load(content, subject, LIMITS)
+    except yaml.Excessive:
+        raise
     except InvalidSpec as exc:
         # The reader's own reason may quote the file, which may hold secrets: only the place is told.
         reason, remedy = "it is not YAML as Kubernetes reads it", "Correct it or give another file"

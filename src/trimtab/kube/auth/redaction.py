@@ -23,8 +23,8 @@ _AFTER_A_SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)*")
-#: a long run with both letters and digits is more likely a key than a word
-_OPAQUE = re.compile(r"(?=[A-Za-z_+=-]*\d)(?=[\d_+=-]*[A-Za-z])[A-Za-z0-9_+=-]{20,}")
+_LONG_RUN = re.compile(r"[A-Za-z0-9_+=-]{20,}")
+_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _BASE64_LINE = re.compile(r"^[ \t]*[A-Za-z0-9+/=]{40,}[ \t]*$", re.MULTILINE)
 _SHORTEST_SECRET = 4
 #: foreign text is judged from its end; more than this is never looked at
@@ -79,10 +79,15 @@ def presentable(text: str, *, secrets: Iterable[str] = (), lines: int = 3, width
             text = text.replace(secret, HIDDEN)
     text = _PEM.sub(HIDDEN, _CONTROLS.sub("", text))
     text = _JWT.sub(HIDDEN, _AFTER_A_SECRET_NAME.sub(rf"\1{HIDDEN}", text))
-    text = _OPAQUE.sub(HIDDEN, _BASE64_LINE.sub(HIDDEN, text))
+    text = _LONG_RUN.sub(_unless_key, _BASE64_LINE.sub(HIDDEN, text))
     last = [line.strip() for line in text.splitlines() if line.strip()][-lines:]
     joined = " / ".join(last)
     return joined if len(joined) <= width else f"…{joined[-width:]}"
+
+
+def _unless_key(run: re.Match[str]) -> str:
+    """The run of characters; with both letters and digits it is more likely a key than a word."""
+    return HIDDEN if _LETTER.search(run[0]) and _DIGIT.search(run[0]) else run[0]
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,7 @@ write.
 from typing import TYPE_CHECKING
 
 from trimtab.doors import opened_when_asked
-from trimtab.resources.yaml.documents import MAX_DEPTH, Document, Forgiven, Limits, Twin
+from trimtab.resources.yaml.documents import MAX_DEPTH, Document, Excessive, Forgiven, Limits, Twin
 from trimtab.resources.yaml.reader import documents, forgiven, load
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ else:  # most who read never write
 __all__ = [
     "MAX_DEPTH",
     "Document",
+    "Excessive",
     "Forgiven",
     "Limits",
     "Twin",

@@ -29,7 +29,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml.documents import Limits, Twin, refusal
+from trimtab.resources.yaml.documents import Excessive, Limits, Twin, refusal, too_deep, too_many
 from trimtab.resources.yaml.scalars import MAX_INT, Scalar, as_json, is_timestamp, key_text, meaning
 
 _TAG: Final = "tag:yaml.org,2002:"
@@ -169,7 +169,7 @@ class Builder:
     def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
         if len(self._stack) >= self._limits.depth:
             raise self._too_deep(event)
-        self._nodes += 1
+        self._count(event, 1)
         frame = _Frame(event, value, self._nodes - 1)
         self._stack.append(frame)
         if event.anchor is not None:
@@ -190,7 +190,7 @@ class Builder:
         """What the word means, with number types as wide as the YAML library has them."""
         text: str = event.value
         weight = 1 + len(text) // _TEXT_PER_NODE
-        self._nodes += weight
+        self._count(event, weight)
         if event.tag is not None:
             value = self._tagged(event, text)
         else:
@@ -234,14 +234,14 @@ class Builder:
             raise self._refusal(event, f"the anchor &{event.anchor} contains itself", "Write the value out")
         self._aliased += anchored.nodes
         if self._aliased > self._limits.aliased:
-            raise self._refusal(
+            raise self._excess(
                 event,
                 f"aliases repeat more than {self._limits.aliased} values",
                 "Write the values out, or generate them with a tool made for it",
             )
         if len(self._stack) + anchored.height > self._limits.depth:
             raise self._too_deep(event)
-        self._nodes += anchored.nodes
+        self._count(event, anchored.nodes)
         if self._stack:
             self._stack[-1].height = max(self._stack[-1].height, anchored.height + 1)
         return _copy(anchored.value) if anchored.height else anchored.value
@@ -272,10 +272,16 @@ class Builder:
             frame.merged.update(key for key in one if key not in frame.value)
             frame.value.update(one)
 
-    def _too_deep(self, event: Any) -> InvalidSpec:
-        return self._refusal(
-            event, f"maps and lists are nested deeper than {self._limits.depth}", "Flatten the document"
-        )
+    def _count(self, event: Any, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > self._limits.values:
+            raise self._excess(event, *too_many(self._limits))
+
+    def _too_deep(self, event: Any) -> Excessive:
+        return self._excess(event, *too_deep(self._limits))
+
+    def _excess(self, event: Any, reason: str, remedy: str) -> Excessive:
+        return Excessive(*self._refusal(event, reason, remedy).args)
 
     def _refusal(self, event: Any, reason: str, remedy: str) -> InvalidSpec:
         mark = event.start_mark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 from msgspec import Struct
@@ -20,9 +21,15 @@ class Limits(Struct, frozen=True, kw_only=True):
     depth: int = MAX_DEPTH
     # Values that aliases may repeat, all documents of the text together.
     aliased: int = 400_000
+    # Values of one document, its keys among them; a long text weighs as much as several.
+    values: int = sys.maxsize
 
 
 DEFAULT_LIMITS: Final = Limits()
+
+
+class Excessive(InvalidSpec):
+    """A text asks more of us than its limits allow; the message repeats nothing of it."""
 
 
 class Document(Struct, frozen=True, kw_only=True):
@@ -53,6 +60,16 @@ class Forgiven(Struct, frozen=True):
 
     value: Any
     twins: tuple[Twin, ...] = ()
+
+
+def too_deep(limits: Limits) -> tuple[str, str]:
+    """What is said of maps and lists that stand too deep in each other, and what to do."""
+    return f"maps and lists are nested deeper than {limits.depth}", "Flatten the document"
+
+
+def too_many(limits: Limits) -> tuple[str, str]:
+    """What is said of a document of too many values, and what to do."""
+    return f"it holds more than {limits.values} values", "Remove what is not needed"
 
 
 def refusal(source: str, line: int, column: int, reason: str, remedy: str) -> InvalidSpec:

@@ -15,7 +15,17 @@ from typing import Any, Final
 
 from trimtab.errors import InvalidSpec
 from trimtab.resources.yaml.builder import Builder
-from trimtab.resources.yaml.documents import DEFAULT_LIMITS, Document, Forgiven, Limits, Twin, refusal
+from trimtab.resources.yaml.documents import (
+    DEFAULT_LIMITS,
+    Document,
+    Excessive,
+    Forgiven,
+    Limits,
+    Twin,
+    refusal,
+    too_deep,
+    too_many,
+)
 from trimtab.resources.yaml.scalars import as_json
 
 _SEPARATOR: Final = re.compile(rb"^---([^\n]*)\n?", re.MULTILINE)
@@ -27,18 +37,20 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 def documents(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, ...]:
     """Every document of a YAML or JSON text that is not empty; `source` names the text in refusals."""
+    found = _values(_decoded(text, source, limits), source, limits)
     return tuple(
         Document(value=value, source=source, line=line, index=index)
-        for index, (value, line) in enumerate(_values(_decoded(text, source, limits), source, limits))
+        for index, (value, line) in enumerate(found)
     )
 
 
 def load(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -> Any:
     """The value of a text that holds one document; None when it holds none."""
-    found = documents(text, source, limits)
-    if len(found) > 1:
-        raise refusal(source, found[1].line, 1, "a second document begins here", "Keep only one document")
-    return found[0].value if found else None
+    found = _values(_decoded(text, source, limits), source, limits)
+    value, _ = next(found, (None, 0))
+    for _, line in found:
+        raise refusal(source, line, 1, "a second document begins here", "Keep only one document")
+    return value
 
 
 def forgiven(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -> Forgiven:
@@ -53,7 +65,7 @@ def _decoded(text: bytes | str, source: str, limits: Limits) -> str:
     """The text with Unix line ends; refused when it is too long or not UTF-8."""
     if len(text) > limits.size:
         reason = f"it is larger than {limits.size} bytes"
-        raise InvalidSpec(source, reason, "Split the file, or keep large data elsewhere")
+        raise Excessive(source, reason, "Split the file, or keep large data elsewhere")
     if isinstance(text, bytes):
         try:
             text = text.decode()
@@ -129,12 +141,14 @@ class _Settling:
     def __init__(self, where: str, limits: Limits) -> None:
         self._where = where
         self._limits = limits
+        self._values = 1
 
     def settled(self, value: Any, depth: int) -> Any:
         match value:
             case dict() | list() if depth >= self._limits.depth:
-                reason = f"maps and lists are nested deeper than {self._limits.depth}"
-                raise InvalidSpec(self._where, reason, "Flatten the document")
+                raise Excessive(self._where, *too_deep(self._limits))
+            case dict() | list() if self._counted(value) > self._limits.values:
+                raise Excessive(self._where, *too_many(self._limits))
             case dict():
                 # Loops, not comprehensions: those cost a second frame per level before Python 3.12.
                 settled: dict[str, Any] = {}
@@ -151,6 +165,11 @@ class _Settling:
                 return value
             case _:
                 return self._number(value)
+
+    def _counted(self, value: dict[str, Any] | list[Any]) -> int:
+        """How many values there are with those of this map or list; keys are such, too."""
+        self._values += len(value) * (2 if isinstance(value, dict) else 1)
+        return self._values
 
     def _whole(self, text: str) -> str:
         """Half a surrogate pair becomes the replacement character, as in Go."""

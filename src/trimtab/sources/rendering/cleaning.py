@@ -15,6 +15,8 @@ HIDDEN: Final = "(hidden)"
 _SHORTEST: Final = 4
 _LINES: Final = 12
 _LONGEST: Final = 2000
+#: what stands further from the end is not looked at; far more is than is shown, so no secret is cut in half
+_MOST_READ: Final = 64 * 1024
 _TELLING: Final = re.compile(
     r"pass|secret|token|credential|private|api[_-]?key|access[_-]?key|auth|cert|signature"
     r"|connection[_-]?string|dsn|(^|[^a-z])(key|pwd|pw|salt)([^a-z]|$)",
@@ -40,7 +42,8 @@ _CONTROL: Final = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 _NAMED: Final = re.compile(
-    r"(?i)(\b[\w.-]*(?:password|passwd|secret|token|credential|api[_-]?key)[\w.-]*[\"']?\s*[:=]\s*)"
+    # Bounded: a text may be made of such names, and each would look at all that follow.
+    r"(?i)((?:password|passwd|secret|token|credential|api[_-]?key)[\w.-]{0,253}[\"']?\s{0,100}[:=]\s*)"
     r"([\"']?)([^\s\"',;]+)\2"
 )
 
@@ -79,6 +82,7 @@ def _spellings(text: str) -> Iterator[str]:
 
 def cleaned(text: str, secrets: Iterable[str] = (), private: Iterable[str] = ()) -> str:
     """The last lines of a text, as they may be shown to whoever asked."""
+    text = text[-_MOST_READ:]
     for folder in sorted(private, key=len, reverse=True):
         text = text.replace(f"{folder}/", "").replace(folder, ".")
     for secret in sorted(secrets, key=len, reverse=True):

@@ -6,12 +6,12 @@ consumers that the operator speaks for, never to everybody.
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from trimtab.errors import InvalidSpec, Missing, NotAllowed
+from trimtab.errors import InvalidSpec, NotAllowed
+from trimtab.files import read_file
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import RepositoriesSettings
 from trimtab.settings.places import Usual
@@ -68,19 +68,9 @@ class _Reading:
         which = "it" if place == self._main else str(place)
         self.states[place] = _state(place)
         try:
-            # Not blocking, so that a pipe in its place cannot hold everything up.
-            with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                content = file.read(_LARGEST + 1)
-            text = content.decode()
-        except FileNotFoundError as exc:
-            raise Missing(self._subject, f"{which} does not exist", "Create it, or mend the path") from exc
-        except PermissionError as exc:
-            raise NotAllowed(self._subject, f"{which} may not be read", "Give this user the right") from exc
-        except (OSError, ValueError) as exc:
-            raise InvalidSpec(self._subject, f"{which} cannot be read as text", "Mend the path") from exc
-        if len(content) > _LARGEST:
-            raise InvalidSpec(self._subject, f"{which} is larger than a credential", "Mend the path")
-        return text
+            return read_file(place, subject=self._subject, which=which, limit=_LARGEST).decode()
+        except UnicodeDecodeError as exc:
+            raise InvalidSpec(self._subject, f"{which} is not text", "Mend the path") from exc
 
     def secret(self, path: str) -> Secret:
         """The same of a file that holds a secret."""

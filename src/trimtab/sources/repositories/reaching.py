@@ -11,11 +11,12 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import structs
 
 from trimtab.errors import GitUnreachable, InvalidSpec, SourceRefused
+from trimtab.files import read_file
 from trimtab.kube.auth.redaction import Secret
 from trimtab.settings import RepositoriesSettings
 from trimtab.sources.repositories.addresses import Address, Scheme
@@ -25,6 +26,8 @@ from trimtab.sources.repositories.gitsetup import Reach
 
 #: the addresses of a host, best first; an OSError if it has none
 Resolve: TypeAlias = Callable[[str, int], Awaitable[tuple[str, ...]]]
+
+_LARGEST: Final = 16 << 20
 
 
 async def resolve(host: str, port: int) -> tuple[str, ...]:
@@ -112,7 +115,8 @@ def _literal(host: str) -> tuple[str, ...]:
 def _read(path: str | None, setting: str) -> str:
     if path is None:
         return ""
+    subject = f"setting {setting}"
     try:
-        return Path(path).expanduser().read_text()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidSpec(f"setting {setting}", f"{path} cannot be read", "Mend the path") from exc
+        return read_file(Path(path).expanduser(), subject=subject, which=path, limit=_LARGEST).decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidSpec(subject, f"{path} is not text", "Mend the path") from exc

@@ -19,6 +19,14 @@ from trimtab.kube.schemas.validation.causes import (
     required,
 )
 from trimtab.kube.schemas.validation.containers import PROTOCOLS, port_or_name
+from trimtab.kube.schemas.validation.families import (
+    EXTERNAL,
+    HEADLESS,
+    addresses_of,
+    cluster_addresses,
+    in_step,
+    unaddressed,
+)
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import (
     HTTP_PATH,
@@ -29,6 +37,7 @@ from trimtab.kube.schemas.validation.names import (
     follows,
     label_causes,
     port_number,
+    qualified_name,
     wildcard_subdomain,
 )
 from trimtab.kube.schemas.validation.selectors import label_selector
@@ -47,15 +56,14 @@ DAY = 86400
 def service(manifest: Json) -> Causes:
     """What is wrong with a Service."""
     spec = part(manifest, "spec")
-    kind, headless = spec.get("type", ""), spec.get("clusterIP") == "None"
-    addressed = list(_cluster_address(spec, kind))
+    kind, headless = spec.get("type", ""), spec.get("clusterIP") == HEADLESS
+    addressed = list(cluster_addresses(spec))
     yield from addressed
     if addressed:
         return  # without a sound address the server looks no further
-    if not spec.get("ports") and not headless and kind != "ExternalName":
+    if not spec.get("ports") and not headless and kind != EXTERNAL:
         yield required("spec.ports")
-    if kind == "ExternalName":
-        yield from _external_name(spec)
+    yield from _of_type(spec, kind)
     yield from _service_ports(spec)
     yield from label_causes(spec.get("selector"), "spec.selector")
     yield from _affinity(spec)
@@ -64,7 +72,17 @@ def service(manifest: Json) -> Causes:
         yield not_supported("spec.type", kind, SERVICE_TYPES)
     yield from _unique_ports(spec, kind)
     yield from _balanced_only(spec, kind)
+    yield from _balancer_class(spec)
     yield from _traffic(spec, kind)
+
+
+def _of_type(spec: Json, kind: str) -> Causes:
+    """What is wrong with a Service because it is of this type."""
+    if kind == EXTERNAL:
+        yield from unaddressed(spec)
+        yield from _external_name(spec)
+    elif spec.get("clusterIP") == HEADLESS and kind in ("NodePort", "LoadBalancer"):
+        yield invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {kind} services")
 
 
 def _external_name(spec: Json) -> Causes:
@@ -73,16 +91,6 @@ def _external_name(spec: Json) -> Causes:
         yield required("spec.externalName")
     else:
         yield from each_invalid("spec.externalName", spec["externalName"], dns_subdomain(name))
-
-
-def _cluster_address(spec: Json, kind: str) -> Causes:
-    cluster_ip = spec.get("clusterIP", "")
-    if kind == "ExternalName":
-        return
-    if cluster_ip == "None" and kind in ("NodePort", "LoadBalancer"):
-        yield invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
-    elif cluster_ip not in ("", "None"):
-        yield from each_invalid("spec.clusterIPs[0]", cluster_ip, address(cluster_ip))
 
 
 def _service_ports(spec: Json) -> Causes:
@@ -100,6 +108,9 @@ def _service_ports(spec: Json) -> Causes:
         if port.get("protocol") not in PROTOCOLS:
             yield not_supported(f"{path}.protocol", port.get("protocol", ""), PROTOCOLS)
         yield from port_or_name(port.get("targetPort", 0), f"{path}.targetPort")
+        spoken = port.get("appProtocol")
+        if spoken is not None:
+            yield from each_invalid(f"{path}.appProtocol", spoken, qualified_name(spoken))
 
 
 def _unique_ports(spec: Json, kind: str) -> Causes:
@@ -159,9 +170,18 @@ def _balanced_only(spec: Json, kind: str) -> Causes:
     if spec.get("loadBalancerSourceRanges") and kind != "LoadBalancer":
         yield forbidden("spec.LoadBalancerSourceRanges", told)
     yield from _source_ranges(spec)
-    for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
-        if spec.get(name) is not None and kind != "LoadBalancer":
-            yield forbidden(f"spec.{name}", told)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
+        yield forbidden("spec.allocateLoadBalancerNodePorts", told)
+
+
+def _balancer_class(spec: Json) -> Causes:
+    name, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
+    if name is None:
+        return
+    if spec.get("type") == "LoadBalancer":
+        yield from each_invalid(path, name, qualified_name(name))
+    else:
+        yield forbidden(path, "may only be used when `type` is 'LoadBalancer'")
 
 
 def _source_ranges(spec: Json) -> Causes:
@@ -178,6 +198,12 @@ def _traffic(spec: Json, kind: str) -> Causes:
         )
     elif outer is not None and outer not in POLICIES:
         yield not_supported("spec.externalTrafficPolicy", outer, POLICIES)
+    health, path = spec.get("healthCheckNodePort"), "spec.healthCheckNodePort"
+    if health and not _asks_for_health(spec):
+        told = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid(path, health, told)
+    elif health:
+        yield from each_invalid(path, health, port_number(health))
     if inner is not None and inner not in POLICIES:
         yield not_supported("spec.internalTrafficPolicy", inner, POLICIES)
     spread = spec.get("trafficDistribution")
@@ -185,25 +211,26 @@ def _traffic(spec: Json, kind: str) -> Causes:
         yield not_supported("spec.trafficDistribution", spread, DISTRIBUTIONS)
 
 
+def _asks_for_health(spec: Json) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
 def service_update(new: Json, old: Json) -> Causes:
-    """What may not be changed in a Service: its address, as long as it needs one."""
-    spec, before = part(new, "spec"), part(old, "spec")
-    needed = before.get("type") != "ExternalName" and spec.get("type") != "ExternalName"
+    """What may not be changed in a Service: its address, its balancer, and where its health is asked for."""
+    before = part(old, "spec")
+    spec = in_step(part(new, "spec"), before)
+    needed = before.get("type") != EXTERNAL and spec.get("type") != EXTERNAL
     if needed and before.get("clusterIP") and spec.get("clusterIP") != before.get("clusterIP"):
-        yield invalid("spec.clusterIPs[0]", [spec.get("clusterIP")], "may not change once set")
-        return
-    yield from service(new)
-    yield from _families(spec)
-
-
-def _families(spec: Json) -> Causes:
-    first, family = spec.get("clusterIP", ""), (spec.get("ipFamilies") or [""])[0]
-    if first in ("", "None") or not family or address(first):
-        return
-    if f"IPv{ipaddress.ip_address(first).version}" != family:
-        yield invalid(
-            "spec.clusterIPs[0]", first, f"expected an {family} value as indicated by `ipFamilies[0]`"
-        )
+        yield invalid("spec.clusterIPs[0]", addresses_of(spec), "may not change once set")
+    if needed and spec.get("type") == before.get("type") == "LoadBalancer":
+        name = spec.get("loadBalancerClass")
+        if name != before.get("loadBalancerClass"):
+            yield invalid("spec.loadBalancerClass", name, "may not change once set")
+    yield from _balancer_class(spec)
+    same = spec.get("healthCheckNodePort") == before.get("healthCheckNodePort")
+    if _asks_for_health(spec) and _asks_for_health(before) and not same:
+        yield forbidden("spec.healthCheckNodePort", IMMUTABLE)
+    yield from service({**new, "spec": spec})
 
 
 # -- ingress ---------------------------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+"""A machine that is short of open files, for tests of what is left behind when nothing can be opened."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import resource
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trimtab.errors import Unavailable
+
+
+def open_files() -> set[int]:
+    """The numbers of the files that this process holds open."""
+    listed = [int(each.name) for each in Path("/proc/self/fd").iterdir()]
+    return {number for number in listed if _is_open(number)}  # all but the one that the looking took
+
+
+@contextmanager
+def files_left(count: int) -> Iterator[None]:
+    """Let this process open so many files more."""
+    held = open_files()
+    free = (number for number in itertools.count() if number not in held)
+    limit = next(itertools.islice(free, count, None))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def failures_without_files(act: Callable[[], Awaitable[object]]) -> int:
+    """Act with no file to open, with one, and so on until it works; how often it failed, leaving nothing."""
+    for count in itertools.count():
+        before = open_files()
+        try:
+            with files_left(count):
+                await act()
+        except Unavailable:
+            await asyncio.sleep(0)  # what is closed by the loop is closed in its next turn
+            await asyncio.sleep(0)
+            if left := open_files() - before:
+                raise AssertionError(f"{len(left)} files were left open") from None
+        else:
+            break
+    return count
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
