@@ -72,7 +72,7 @@ LOOKING = {
     "plan": (("plan", "web"), 8),
     "status": (("status", "web"), 8),
     "tree": (("tree", "web"), 20),
-    "wait": (("wait", "web", "--for", "degraded"), 20),
+    "wait": (("wait", "web", "--for", "degraded"), 8),
     "why": (("why", "web"), 20),
 }
 #: verbs that ask no cluster, and what they say; {repository} was never fetched before
