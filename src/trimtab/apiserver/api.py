@@ -312,8 +312,12 @@ class Api:
             raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
-        new = applied(live, declared.config, target, manager=options.manager, force=options.force, now=now)
-        warnings = (*self._deprecation(address), *check_twins(declared, options.validation))
+        deprecation = self._deprecation(address)
+        with warned(deprecation):
+            new = applied(
+                live, declared.config, target, manager=options.manager, force=options.force, now=now
+            )
+        warnings = (*deprecation, *check_twins(declared, options.validation))
         if not address.served.custom:
             new = converted(new, declared.config, address.served)
         if live is None:
