@@ -321,7 +321,7 @@ def _object(answer: Answer, address: Address, form: Form) -> web.Response:
 def _list(found: Listed, served: Served, form: Form) -> web.Response:
     check_shape(form, listed=True, type_name=go_type(served, listed=True))
     body = partial_list(found, served, form.version) if form.shape else list_body(found, served)
-    return _written(body, form, 200, _warnings(served))
+    return _written(body, form, 200, (*_warnings(served), *found.warnings))
 
 
 def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> web.Response:
