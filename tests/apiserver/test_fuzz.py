@@ -7,7 +7,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import count
 
 import pytest
@@ -18,6 +18,7 @@ from tests.apiserver.fuzzing import Fuzzer, list_paths
 from trimtab.apiserver.handling import DEFECT
 
 ROOM = 128 << 20  # bytes that the server may grow by, however long it is asked
+UNREAD = 20  # how many clients ask for much, and do not read it
 TIDY_EVERY = 400  # requests; what they create is no leak
 
 
@@ -127,3 +128,22 @@ def test_bodies_beyond_the_limit_are_not_kept(server: Embedded) -> None:
         reply = client.send(post(b'{"data":{"a":"' + b"x" * (4 << 20) + b'"}}'))
         assert reply.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert server.resident_bytes() - before < ROOM
+
+
+@pytest.mark.parametrize("query", ["", "?watch=1"], ids=["lists", "watches"])
+def test_answers_that_nobody_reads_are_not_kept_over_and_over(server: Embedded, query: str) -> None:
+    client = Client(server.kubeconfig)
+    client.prepare()
+    for number in range(16):
+        body = {"metadata": {"name": f"large{number}"}, "data": {"a": "x" * 900_000}}
+        assert client.send(post(json.dumps(body).encode())).code == http.HTTPStatus.CREATED
+    before = server.resident_bytes()
+    head = f"Host: a\r\nAuthorization: Bearer {client.token}\r\n\r\n"
+    with ExitStack() as stack:
+        for _ in range(UNREAD):
+            plain = stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=30))
+            line = stack.enter_context(client.trust.wrap_socket(plain, server_hostname="127.0.0.1"))
+            line.sendall(f"GET {MAPS}{query} HTTP/1.1\r\n{head}".encode())
+            assert line.recv(12) == b"HTTP/1.1 200"
+        assert client.send(Request(path="/api")).code == http.HTTPStatus.OK
+        assert server.resident_bytes() - before < UNREAD * (20 << 20)  # one copy of each, not three

@@ -24,6 +24,7 @@ REAL, EMBEDDED = FOLDER / "wire.json", FOLDER / "wire_embedded.json"
 TOKEN = "<token>"  # what stands for it until it is sent
 TOLD = ("cache-control", "connection", "content-encoding", "retry-after", "vary", "warning")
 DRY = f"{MAPS}?dryRun=All"
+JOBS = f"/apis/batch/v1/namespaces/{CORE[19:]}/jobs"
 BODY = config_map().decode()
 
 
@@ -76,6 +77,9 @@ OPTIONS = {
     "a deletion of many from a version": delete(f"{MAPS}?dryRun=All&resourceVersion=1"),
     "a deletion of many from any version": delete(f"{MAPS}?dryRun=All&resourceVersion=0"),
     "a deletion of many in a version that is no number": delete(f"{MAPS}?resourceVersion=new"),
+    "a deletion of a job that is not there": delete(f"{JOBS}/nothing"),
+    "a deletion of many jobs": delete(JOBS),
+    "a deletion of many jobs and their pods": delete(f"{JOBS}?propagationPolicy=Background"),
     "an option given twice": send("POST", f"{MAPS}?dryRun=All&dryRun=Some", BODY),
     "a limit given twice": get(f"{MAPS}?limit=many&limit=1"),
     "options that cannot be read": get(f"{MAPS}/nothing?a=%zz&limit=1;limit=2"),

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from tests.apiserver.bad_requests import MERGE
-from tests.apiserver.wire import delete, send
+from tests.apiserver.wire import delete, get, send
 from tests.differing.asking import Difference, Differences, Proof, patch, post
 
 DRY = "?dryRun=All"
@@ -22,6 +22,20 @@ SIGNINGS = f"/apis/certificates.k8s.io/v1/certificatesigningrequests{DRY}"
 NO_REQUEST = base64.b64encode(
     b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
 ).decode()
+AUTOSCALERS = "/apis/autoscaling/v{}/namespaces/default/horizontalpodautoscalers"
+AUTOSCALER = {
+    "metadata": {"name": "differing"},
+    "spec": {
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 60}},
+            }
+        ],
+    },
+}
 SECRETS = f"/api/v1/namespaces/default/secrets{DRY}"
 SLICES = f"/apis/resource.k8s.io/v1/resourceslices{DRY}"
 NODES = f"/api/v1/nodes{DRY}"
@@ -228,6 +242,60 @@ KINDS: Differences = {
                         },
                     ),
                 ),
+            ),
+        ),
+    ),
+    "autoscalers in `autoscaling/v1`": Difference(
+        real="show other metrics and the behaviour in annotations; writes keep them",
+        ours="do not show them; writes lose them",
+        proofs=(
+            Proof(
+                given=(post(AUTOSCALERS.format(2), AUTOSCALER),),
+                asked=get(f"{AUTOSCALERS.format(1)}/differing"),
+                part=("metadata", "annotations"),
+                after=(delete(f"{AUTOSCALERS.format(1)}/differing"),),
+            ),
+        ),
+    ),
+    "refusals that show an empty map or list": Difference(
+        real="as it was given",
+        ours="as null",
+        proofs=(
+            Proof(
+                asked=post(f"{INGRESSES}{DRY}", _named("networking.k8s.io/v1", "Ingress", spec={"rules": []}))
+            ),
+        ),
+    ),
+    "where the data of a PersistentVolume is": Difference(
+        real="judged, for each type of volume",
+        ours="only paths of hosts are judged",
+        proofs=(
+            Proof(
+                asked=post(
+                    f"/api/v1/persistentvolumes{DRY}",
+                    _named(
+                        "v1",
+                        "PersistentVolume",
+                        spec={
+                            "accessModes": ["ReadWriteOnce"],
+                            "capacity": {"storage": "1Gi"},
+                            "iscsi": {"lun": 0},
+                        },
+                    ),
+                )
+            ),
+        ),
+    ),
+    "fields given twice beside unknown ones": Difference(
+        real="told in the order of the body",
+        ours="those given twice are told first",
+        proofs=(
+            Proof(
+                asked=send(
+                    "POST",
+                    f"{MAPS}&fieldValidation=Strict",
+                    '{"metadata":{"name":"differing"},"dta":{},"data":{},"data":{}}',
+                )
             ),
         ),
     ),

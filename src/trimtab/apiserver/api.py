@@ -312,8 +312,12 @@ class Api:
             raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
-        new = applied(live, declared.config, target, manager=options.manager, force=options.force, now=now)
-        warnings = (*self._deprecation(address), *check_twins(declared, options.validation))
+        deprecation = self._deprecation(address)
+        with warned(deprecation):
+            new = applied(
+                live, declared.config, target, manager=options.manager, force=options.force, now=now
+            )
+        warnings = (*deprecation, *check_twins(declared, options.validation))
         if not address.served.custom:
             new = converted(new, declared.config, address.served)
         if live is None:
@@ -433,14 +437,12 @@ class Api:
 
     def delete(self, address: Address, options: DeleteOptions) -> Answer:
         """Delete an object, or begin to."""
-        admission.check_deletion(address)
-        live = manifest_of(self._entry(address), address.served)
-        strategy = strategy_of(address.served)
-        asked = options.policy or options.orphan is not None
-        warned = strategy.deletion_warning and not asked
-        warnings = (*self._deprecation(address), *((strategy.deletion_warning,) if warned else ()))
-        gone, left = self._delete(live, address, options)
-        if gone and not strategy.returns_deleted:
+        warnings = (*self._deprecation(address), *_left_behind(address.served, options))
+        with warned(warnings):
+            admission.check_deletion(address)
+            live = manifest_of(self._entry(address), address.served)
+            gone, left = self._delete(live, address, options)
+        if gone and not strategy_of(address.served).returns_deleted:
             return Answer(200, _encoded(_success(address, live)), warnings)
         return Answer(200, left, warnings)
 
@@ -477,7 +479,7 @@ class Api:
             if live is not None:
                 admission.check_deletion(each)
                 self._delete(live, each, options)
-        return found
+        return msgspec.structs.replace(found, warnings=_left_behind(address.served, options))
 
     # -- for behaviours -----------------------------------------------------------------------------------
 
@@ -488,6 +490,12 @@ class Api:
         if found is None:
             raise no_such_path()
         return found
+
+
+def _left_behind(served: Served, options: DeleteOptions) -> tuple[str, ...]:
+    """What is to be said of a deletion that does not say what becomes of what is owned."""
+    told = strategy_of(served).deletion_warning
+    return (told,) if told and not options.policy and options.orphan is None else ()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import asyncio
 import hmac
 import logging
 import uuid
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -44,6 +45,7 @@ from trimtab.kube.refusals import Refused, bad_request
 
 logger = logging.getLogger(__name__)
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
+AT_ONCE = 1 << 18  # bytes of an answer that go out at once; what is larger waits to be read
 FRESH = "no-cache, private"  # nobody may keep what is told
 PLAIN = Form()
 VARYING = MultiDictProxy(MultiDict((("Vary", "Accept-Encoding"), ("Vary", "Accept"))))
@@ -60,6 +62,9 @@ class Handler:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
+        return await _sent(await self._respond(request), request)
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         if (expected := request.headers.get("Expect")) and expected.lower() != "100-continue":
             return hung_up(417)
         if request.method == "OPTIONS" and request.raw_path == "*":
@@ -233,16 +238,19 @@ async def _told(
     seconds: float,
     bookmarks: bool,
 ) -> None:
-    """Tell what happens until the time is over, the client is gone, or history is."""
+    """Tell what happens until the time is over, the client is gone, or history is.
+
+    A bookmark promises that all before it is told: who is slow to read gets none.
+    """
     loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
+    end, untold = loop.time() + seconds, deque[Event]()
     try:
         while loop.time() < end:
             due = next_bookmark(loop.time(), end) if bookmarks else end
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
-                    await _follow(response, watch, address, form)
-            if bookmarks and loop.time() < end:
+                    await _follow(response, watch, untold, address, form)
+            if bookmarks and not untold and loop.time() < end:
                 await response.write(_frame(watch.bookmark(), address, form))
     except _Unshowable:
         return
@@ -250,13 +258,25 @@ async def _told(
         await response.write(b'{"type":"ERROR","object":' + msgspec.json.encode(refused.status()) + b"}\n")
 
 
-async def _follow(response: web.StreamResponse, watch: Watch, address: Address, form: Form) -> NoReturn:
-    """Tell every change; being cancelled loses none, since what is pending is written at once."""
+async def _follow(
+    response: web.StreamResponse, watch: Watch, untold: deque[Event], address: Address, form: Form
+) -> NoReturn:
+    """Tell every change, no faster than it is read; being cancelled loses none, since `untold` stays."""
     while True:
-        frames = [_frame(event, address, form) for event in watch.pending()]
-        if frames:
-            await response.write(b"".join(frames))
+        if not untold:
+            untold.extend(watch.pending())
+        while untold:
+            await response.write(_frames(untold, address, form))
         await watch.changed()
+
+
+def _frames(untold: deque[Event], address: Address, form: Form) -> bytes:
+    """The next events as they are sent, as many as go out at once."""
+    frames, size = [], 0
+    while untold and size < AT_ONCE:
+        frames.append(_frame(untold.popleft(), address, form))
+        size += len(frames[-1])
+    return b"".join(frames)
 
 
 class _Unshowable(Exception):
@@ -301,7 +321,7 @@ def _object(answer: Answer, address: Address, form: Form) -> web.Response:
 def _list(found: Listed, served: Served, form: Form) -> web.Response:
     check_shape(form, listed=True, type_name=go_type(served, listed=True))
     body = partial_list(found, served, form.version) if form.shape else list_body(found, served)
-    return _written(body, form, 200, _warnings(served))
+    return _written(body, form, 200, (*_warnings(served), *found.warnings))
 
 
 def _written(body: bytes, form: Form, code: int, warnings: tuple[str, ...]) -> web.Response:
@@ -361,6 +381,30 @@ def _finished(response: web.StreamResponse, request: web.BaseRequest) -> web.Str
         if response.content_type == JSON and wire.is_for_people(query, request.headers):
             response.body = _laid_out(response.body)
     return response
+
+
+async def _sent(response: web.StreamResponse, request: web.BaseRequest) -> web.StreamResponse:
+    """The answer; a large one is sent in pieces, no faster than it is read.
+
+    Nothing of it may be left to whoever looks at the error of a client that hung up: hence the `del`.
+    """
+    if not isinstance(response, web.Response) or request.method == "HEAD":
+        return response
+    body = response.body
+    if not isinstance(body, bytes) or len(body) <= AT_ONCE:
+        return response
+    streamed = web.StreamResponse(status=response.status, headers=response.headers)
+    streamed.content_length = len(body)
+    del response
+    try:
+        with suppress(ConnectionResetError):
+            await streamed.prepare(request)
+            for start in range(0, len(body), AT_ONCE):
+                await streamed.write(body[start : start + AT_ONCE])
+            await streamed.write_eof()
+    finally:
+        del body
+    return streamed
 
 
 def _labels(request: web.BaseRequest) -> dict[str, str]:

@@ -118,6 +118,7 @@ class Listed(Struct, frozen=True, kw_only=True):
     revision: int
     continue_token: str = ""
     remaining: int | None = None
+    warnings: tuple[str, ...] = ()  # what is to be said of a deletion of all this
 
 
 WRITTEN_AS = "meta.k8s.io/v1"

@@ -16,6 +16,7 @@ from trimtab.apiserver.requests import Address
 from trimtab.kube.merging.apply import Target
 from trimtab.kube.merging.fields import EMPTY, FieldSet, path
 from trimtab.kube.merging.typed import same
+from trimtab.kube.schemas.creation import naming_secrets
 
 Json = dict[str, Any]
 
@@ -31,6 +32,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     folder: str = ""  # where its objects lie in the server's store, if not under the plural of the kind
     kept_by_status: tuple[str, ...] = ()  # metadata that a write of the status leaves alone
     counted_metadata: tuple[str, ...] = ()  # metadata whose change counts as a new generation
+    stays_first: bool = False  # whether no change counts as a new generation
 
 
 PLAIN = Strategy()
@@ -68,9 +70,12 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "ResourceQuota"): _RETURNED,
     ("storage.k8s.io", "StorageClass"): _RETURNED,
     ("", "PodTemplate"): _RETURNED,
-    ("storage.k8s.io", "CSIDriver"): _RETURNED,
-    ("storage.k8s.io", "CSINode"): _RETURNED,
-    ("storage.k8s.io", "VolumeAttachment"): _RETURNED,
+    ("storage.k8s.io", "CSIDriver"): Strategy(returns_deleted=True, needs_version=True),
+    ("storage.k8s.io", "CSINode"): Strategy(returns_deleted=True, needs_version=True),
+    ("storage.k8s.io", "VolumeAttachment"): Strategy(returns_deleted=True, needs_version=True),
+    ("storage.k8s.io", "CSIStorageCapacity"): _VERSIONED,
+    ("node.k8s.io", "RuntimeClass"): Strategy(creates_on_update=True, needs_version=True),
+    ("scheduling.k8s.io", "PriorityClass"): Strategy(stays_first=True),
     ("policy", "PodDisruptionBudget"): _VERSIONED,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(
         needs_version=True, folder="apiextensions.k8s.io/customresourcedefinitions"
@@ -127,6 +132,8 @@ def through_main(new: Json, live: Json, address: Address) -> Json:
     served = address.served
     if (served.group, served.kind) == ("", "Namespace") and address.subresource != "finalize":
         new = {**new, "spec": live["spec"]}
+    if (served.group, served.kind) == ("", "ServiceAccount"):
+        new = naming_secrets(new)
     if not served.has_status:
         return new
     left = {name: value for name, value in new.items() if name != "status"}
@@ -183,6 +190,8 @@ def _managed(metadata: Json) -> Json:
 
 def is_new_generation(new: Json, live: Json, served: Served) -> bool:
     """Whether an update changes what somebody has to act upon."""
+    if strategy_of(served).stays_first:
+        return False
     passive = {"metadata", "apiVersion", "kind", *(("status",) if served.has_status else ())}
     if any(not same(new.get(name), live.get(name)) for name in {*new, *live} if name not in passive):
         return True

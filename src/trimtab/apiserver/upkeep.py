@@ -34,14 +34,17 @@ class _Keeper:
         self._schemas: dict[
             str, tuple[list[Any], int]
         ] = {}  # by definition: how objects are read, since when
+        self._waiting: dict[Collection, str] = {}  # definitions that end once nothing of theirs is left
 
     @property
     def _served(self) -> Served:
         return self._api.served(f"{definitions.GROUP}/v1", definitions.PLURAL)
 
     def heard(self, collection: Collection, entry: Entry) -> None:
-        """Bring a definition that changed a step further."""
+        """Bring a definition that changed a step further, or one whose last object has gone."""
         if collection != (definitions.GROUP, definitions.PLURAL):
+            if collection in self._waiting and not self._api.store.count(collection):
+                self._end_at_last(self._waiting.pop(collection))
             return
         name = entry.key.partition("/")[2]
         live = self._api.store.get(collection, entry.key)
@@ -100,6 +103,14 @@ class _Keeper:
         if kind is None or not api.store.count(kind.collection):
             options = WriteOptions(manager="kube-apiserver")
             api.replace(definitions.emptied(definition), definition, address, options, ())
+        else:
+            self._waiting[kind.collection] = name
+
+    def _end_at_last(self, name: str) -> None:
+        """Go on with the end of a definition of which nothing is left now."""
+        live = self._api.store.get((definitions.GROUP, definitions.PLURAL), f"/{name}")
+        if live is not None:
+            self._follow(name, manifest_of(live, self._served))
 
 
 def _accepts_names(definition: Json) -> bool:

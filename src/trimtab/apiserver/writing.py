@@ -27,7 +27,7 @@ from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
 from trimtab.kube.schemas.creation import created, resets_status, unclaimed
-from trimtab.kube.schemas.defaults import defaulted, filled
+from trimtab.kube.schemas.defaults import as_stated, defaulted, filled
 
 Json = dict[str, Any]
 SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -48,7 +48,8 @@ def new_object(
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         whole = {**whole, "metadata": unclaimed(whole["metadata"])}
-        whole = with_first_owners(whole, target, manager=manager, now=now)
+        owned = with_first_owners(_stated(whole, manifest, served), target, manager=manager, now=now)
+        whole = {**whole, "metadata": owned["metadata"]}
     return created(
         whole,
         served.schema,
@@ -74,7 +75,8 @@ def changed_object(
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         new = new if served.custom else _with_stated_owners(new, manifest)
-        new = with_owners(live, new, target, manager=manager, now=now)
+        owned = with_owners(live, _stated(new, manifest, served), target, manager=manager, now=now)
+        new = {**new, "metadata": owned["metadata"]}
     new = _identified(new, live)
     if address.subresource == "status":
         return through_status(new, live, served)
@@ -88,6 +90,14 @@ def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     if served.custom and manager is None:
         return filled(manifest, served.schema)
     return defaulted(manifest, served.schema)
+
+
+def _stated(new: Json, manifest: Json, served: Served) -> Json:
+    """The object as it is judged for owners: with the empty lists that it states, and does not keep."""
+    if served.custom:
+        return new
+    stated: Json = as_stated(new, {**manifest, "metadata": {}}, served.schema)
+    return stated
 
 
 def _with_stated_owners(new: Json, manifest: Json) -> Json:

@@ -103,6 +103,15 @@ class Stage:
                     return event.object.manifest()
         raise AssertionError(f"the watch of {name} ended")
 
+    async def gone(self, resource: Resource, name: str) -> None:
+        """Wait until the object is no more, and write that down."""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                while True:
+                    await self._found(resource, name)
+            except NotFound:
+                self.say("gone", name)
+
     async def discovered(self, api_version: str, kind: str) -> Resource:
         """What discovery says of a kind, once it does: it may learn of a definition after others have."""
         async with asyncio.timeout(PATIENCE):

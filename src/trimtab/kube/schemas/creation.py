@@ -88,7 +88,7 @@ def _held_back(since: str) -> Json:
     }
 
 
-def _service_account(kept: Json) -> Json:
+def naming_secrets(kept: Json) -> Json:
     """Of the secrets of an account only the names are kept."""
     if not kept.get("secrets"):
         return kept
@@ -188,7 +188,7 @@ PREPARED: Mapping[str, Callable[[Json], Json]] = {
     f"{_CORE}PersistentVolume": _volume,
     f"{_CORE}PersistentVolumeClaim": _claim,
     f"{_CORE}Pod": _pod,
-    f"{_CORE}ServiceAccount": _service_account,
+    f"{_CORE}ServiceAccount": naming_secrets,
     "io.k8s.api.apps.v1.DaemonSet": _daemon_set,
     "io.k8s.api.batch.v1.Job": _job,
     "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": _api_service,

@@ -25,8 +25,11 @@ from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIM
 from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
 
 RESOURCE_LIST = "v1.ResourceList"  # amounts of resources, which the server keeps to thousandths
-#: maps that may not be empty: they are kept if they are, since the refusal shows them
-SHOWN_EMPTY: Mapping[str, tuple[str, ...]] = {"io.k8s.api.core.v1.PersistentVolumeSpec": ("capacity",)}
+#: maps and lists that may not be empty: they are kept if they are, since the refusal tells of them
+SHOWN_EMPTY: Mapping[str, tuple[str, ...]] = {
+    "io.k8s.api.autoscaling.v2.HPAScalingRules": ("policies",),
+    "io.k8s.api.core.v1.PersistentVolumeSpec": ("capacity",),
+}
 EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
@@ -60,7 +63,7 @@ def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         name: value
         for name, value in given.items()
         if name not in off
-        and (not means_nothing(value, schema.child(name)) or (value == {} and name in shown))
+        and (not means_nothing(value, schema.child(name)) or (value in ({}, []) and name in shown))
     }
     rule = RULES.get(schema.model)
     if rule is not None:
@@ -73,6 +76,25 @@ def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         if name not in written:
             written[name] = _struct({}, field) if field.is_struct else _empty(field)
     return written
+
+
+def as_stated(written: Any, given: Any, schema: Schema | None) -> Any:
+    """What is written, with the empty lists and maps that were given where null is written for them.
+
+    They are kept as nothing, but whoever states one owns it.
+    """
+    if schema is None or schema.preserves_unknown:
+        return written
+    if isinstance(written, list) and isinstance(given, list) and len(written) == len(given):
+        return [as_stated(*pair, schema.element) for pair in zip(written, given, strict=True)]
+    if not isinstance(written, dict) or not isinstance(given, dict):
+        return written
+    return {
+        name: given[name]
+        if value is None and given.get(name) in ([], {})
+        else as_stated(value, given.get(name), schema.child(name))
+        for name, value in written.items()
+    }
 
 
 def means_nothing(value: Any, field: Schema | None) -> bool:

@@ -76,6 +76,8 @@ async def a_definition_waits_for_instances_that_are_held(stage: Stage) -> None:
     await stage.until_tried(kind, named(kind, "trial"), lambda tried: tried is None)
     await stage.create(kind, named(kind, "late"))
     await stage.get(kind, "a")
+    await stage.patch(kind, "a", {"metadata": {"finalizers": None}}, how=PatchType.MERGE)
+    await stage.gone(DEFINITIONS, name)
 
 
 @case("definitions", "life")

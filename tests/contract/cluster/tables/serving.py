@@ -81,7 +81,7 @@ def _shared(node_ports: list[dict[str, Any]]) -> list[int]:
 async def _told_ports(stage: Stage) -> None:
     """Write down which ports share a node port; which one it is, is drawn by lot."""
     found = await stage.manifest_of(SERVICES, "a")
-    stage.told.append({"shared": _shared(found["spec"]["ports"])})
+    stage.say("shared", _shared(found["spec"]["ports"]))
 
 
 @case("create", "node ports")
@@ -139,7 +139,7 @@ async def a_node_port_stays_when_its_port_is_applied_anew(stage: Stage) -> None:
     after = _service("a", type="NodePort", ports=[{"port": 81, "name": "web"}])
     await stage.apply(SERVICES, "a", after)
     kept = (await stage.manifest_of(SERVICES, "a"))["spec"]["ports"][0]["nodePort"]
-    stage.told.append({"kept": first == kept})
+    stage.say("kept", first == kept)
 
 
 @case("create", "dry run")

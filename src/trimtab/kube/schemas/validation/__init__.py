@@ -16,6 +16,7 @@ from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.schemas.validation import (
     access,
     aggregation,
+    autoscaling,
     batch,
     configuration,
     definitions,
@@ -106,7 +107,10 @@ KINDS: Mapping[str, Rules] = {
         create=workloads.revision, update=workloads.revision_update, rechecked=False
     ),
     f"{_APPS}DaemonSet": Rules(
-        create=workloads.daemon_set, update=_FIXED_SELECTOR, status=statuses.daemon_set
+        create=workloads.daemon_set,
+        update=workloads.daemon_set_update,
+        rechecked=False,
+        status=statuses.daemon_set,
     ),
     f"{_APPS}Deployment": Rules(
         create=workloads.deployment, update=_FIXED_SELECTOR, status=statuses.deployment
@@ -147,10 +151,10 @@ KINDS: Mapping[str, Rules] = {
     f"{_ADMISSION}ValidatingAdmissionPolicyBinding": Rules(create=policies.validating_binding),
     f"{_ADMISSION}ValidatingWebhookConfiguration": Rules(create=webhooks.validating),
     "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rules(
-        create=configuration.autoscaler, status=statuses.autoscaler
+        create=autoscaling.autoscaler, status=statuses.autoscaler
     ),
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rules(
-        create=configuration.autoscaler, status=statuses.autoscaler
+        create=autoscaling.autoscaler, status=statuses.autoscaler
     ),
     "io.k8s.api.certificates.v1.CertificateSigningRequest": Rules(
         create=aggregation.signing_request, rechecked=False

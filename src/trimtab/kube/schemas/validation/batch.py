@@ -67,8 +67,16 @@ def _job_spec(spec: Json, path: str) -> Causes:
         yield from at_least_zero(spec.get(name), f"{path}.{name}")
     yield from _indexed(spec, path)
     yield from pod_template(part(spec, "template"), f"{path}.template")
-    if part(part(spec, "template"), "spec").get("restartPolicy") not in ("OnFailure", "Never"):
-        yield required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+    yield from _ends(part(part(spec, "template"), "spec"), f"{path}.template.spec.restartPolicy")
+
+
+def _ends(pod: Json, path: str) -> Causes:
+    """A pod of a job is not started again for ever."""
+    policy = pod.get("restartPolicy", "Always")
+    if policy in ("", "Always"):
+        yield required(path, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield not_supported(path, policy, ("OnFailure", "Never"))
 
 
 def _indexed(spec: Json, path: str) -> Causes:

@@ -22,7 +22,7 @@ from trimtab.kube.schemas.validation.causes import (
     too_long,
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
-from trimtab.kube.schemas.validation.names import at_least_zero, config_key, path_segment, qualified_name
+from trimtab.kube.schemas.validation.names import at_least_zero, config_key, qualified_name
 from trimtab.kube.schemas.validation.resources import quantity_of, quota_resource
 from trimtab.kube.schemas.validation.selectors import label_selector
 from trimtab.kube.schemas.validation.workloads import at_most_all, int_or_percent
@@ -235,7 +235,10 @@ def priority_class_update(new: Json, old: Json) -> Causes:
         yield invalid("preemptionPolicy", new.get("preemptionPolicy"), IMMUTABLE)
 
 
-# -- budgets, autoscalers, leases ------------------------------------------------------------------------
+# -- budgets, leases --------------------------------------------------------------------------------------
+
+
+EVICTIONS = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def disruption_budget(manifest: Json) -> Causes:
@@ -255,65 +258,9 @@ def disruption_budget(manifest: Json) -> Causes:
             yield from int_or_percent(value, f"spec.{name}")
             yield from at_most_all(value, f"spec.{name}")
     yield from label_selector(spec.get("selector"), "spec.selector")
-
-
-METRICS = {
-    "ContainerResource": "containerResource",
-    "External": "external",
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-}
-
-
-def autoscaler(manifest: Json) -> Causes:
-    """What is wrong with a HorizontalPodAutoscaler."""
-    spec = part(manifest, "spec")
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if least is not None and least < 1:
-        yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if not most:
-        yield required("spec.maxReplicas", "must be set and greater than 0")
-    elif most < 0:
-        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
-    if least is not None and most < least:
-        yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    yield from _target(part(spec, "scaleTargetRef"))
-    for number, metric in entries(spec.get("metrics")):
-        yield from _metric(metric, f"spec.metrics[{number}]")
-    scales_to_zero = any(
-        metric.get("type") in ("Object", "External") for _, metric in entries(spec.get("metrics"))
-    )
-    if least == 0 and not scales_to_zero:
-        told = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden("spec.metrics", told)
-
-
-def _target(reference: Json) -> Causes:
-    for name in ("kind", "name"):
-        text, path = reference.get(name, ""), f"spec.scaleTargetRef.{name}"
-        yield from each_invalid(path, text, path_segment(text)) if text else iter([required(path)])
-    version = reference.get("apiVersion", "")
-    if "/" not in version and version != "v1":
-        yield invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")
-
-
-def _metric(metric: Json, path: str) -> Causes:
-    kind = metric.get("type", "")
-    if not kind:
-        yield required(f"{path}.type", "must specify a metric source type")
-        return
-    if kind not in METRICS:
-        yield from [not_supported(f"{path}.type", kind, sorted(METRICS))] * 2  # the server says it twice
-        return
-    source = METRICS[kind]
-    if metric.get(source) is None:
-        yield required(f"{path}.{source}", "must populate information for the given metric source")
-        return
-    target = part(metric[source], "target")
-    if kind == "Resource" and not any(target.get(name) for name in ("averageUtilization", "averageValue")):
-        told = "must set either a target raw value or a target utilization"
-        yield required(f"{path}.{source}.target.averageUtilization", told)
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in EVICTIONS:
+        yield not_supported("spec.unhealthyPodEvictionPolicy", policy, EVICTIONS)
 
 
 def lease(manifest: Json) -> Causes:

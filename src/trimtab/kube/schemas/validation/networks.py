@@ -36,6 +36,7 @@ from trimtab.kube.schemas.validation.names import (
     dns_subdomain,
     follows,
     label_causes,
+    path_segment,
     port_number,
     qualified_name,
     wildcard_subdomain,
@@ -306,6 +307,18 @@ def _backend(backend: Json, path: str) -> Causes:
         yield from _backend_service(target, path)
     elif backend.get("resource") is None:
         yield invalid(path, "", "resource or service backend is required")
+    else:
+        yield from _typed_reference(backend["resource"], f"{path}.resource")
+
+
+def _typed_reference(reference: Json, path: str) -> Causes:
+    """What is wrong with a reference to an object of any kind beside it."""
+    group = reference.get("apiGroup")
+    if group is not None:
+        yield from each_invalid(f"{path}.apiGroup", group, dns_subdomain(group))
+    for name in ("kind", "name"):
+        text, place = reference.get(name, ""), f"{path}.{name}"
+        yield from each_invalid(place, text, path_segment(text)) if text else iter([required(place)])
 
 
 def _backend_service(target: Json, path: str) -> Causes:
@@ -337,12 +350,28 @@ def ingress_class(manifest: Json) -> Causes:
         yield from each_invalid(path, host, dns_subdomain(host))
         if not follows(HTTP_PATH, rest):
             yield invalid(path, rest, f"Invalid path (regex used for validation is '{HTTP_PATH}')")
+    parameters = part(manifest, "spec").get("parameters")
+    if parameters is not None:
+        yield from _parameters(parameters, "spec.parameters")
+
+
+def _parameters(parameters: Json, path: str) -> Causes:
+    yield from _typed_reference(parameters, path)
+    scope, namespace = parameters.get("scope"), parameters.get("namespace")
+    if scope not in ("Cluster", "Namespace"):
+        yield not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
+    elif namespace is None and scope == "Namespace":
+        yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    elif namespace is not None and scope == "Namespace":
+        yield from each_invalid(f"{path}.namespace", namespace, dns_label(namespace))
+    elif namespace is not None:
+        yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
 
 
 def ingress_class_update(new: Json, old: Json) -> Causes:
     """What may not be changed in an IngressClass: who serves it."""
-    controller = part(new, "spec").get("controller")
-    if controller != part(old, "spec").get("controller"):
+    controller = part(new, "spec").get("controller", "")
+    if controller != part(old, "spec").get("controller", ""):
         yield invalid("spec.controller", controller, IMMUTABLE)
     yield from ingress_class(new)
 

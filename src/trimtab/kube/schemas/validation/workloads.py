@@ -350,6 +350,12 @@ def selector_is_fixed(new: Json, old: Json) -> Causes:
         yield invalid("spec.selector", selector, IMMUTABLE)
 
 
+def daemon_set_update(new: Json, old: Json) -> Causes:
+    """What may not be changed in a DaemonSet, which is told before what is wrong with it."""
+    yield from selector_is_fixed(new, old)
+    yield from daemon_set(new)
+
+
 STATEFUL_SET_CHANGES = (
     "replicas",
     "ordinals",

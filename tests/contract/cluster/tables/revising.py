@@ -1,0 +1,173 @@
+"""Changes that are judged as new objects are, and what they leave: kinds with rules of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.cluster.cases import Table
+from tests.contract.cluster.kinds import (
+    ACCOUNTS,
+    AUTOSCALERS,
+    BUDGETS,
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    ENDPOINTS,
+    INGRESS_CLASSES,
+    INGRESSES,
+    JOBS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    ROLES,
+    container,
+    named,
+    templated,
+)
+from tests.contract.cluster.stage import Stage
+from trimtab.kube.cluster import PatchType, Write
+from trimtab.kube.discovery import Resource
+
+TABLE = Table(__name__)
+case = TABLE.case
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+DRY = Write(dry_run=True)
+
+
+def _cpu(**target: Any) -> dict[str, Any]:
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def _of_pods(name: str, **target: Any) -> dict[str, Any]:
+    return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
+
+
+async def _judged(stage: Stage, kind: Resource, made: dict[str, Any], *changes: dict[str, Any]) -> None:
+    """Try changes of an object, and each as a new object beside it."""
+    await stage.given(kind, made)
+    for change in changes:
+        await stage.patch(kind, "a", change, how=PatchType.MERGE, write=DRY)
+        whole = {**made, **{name: {**made.get(name, {}), **part} for name, part in change.items()}}
+        await stage.create(kind, {**whole, "metadata": {"name": "b"}}, write=DRY)
+
+
+HALF = {"type": "Utilization", "averageUtilization": 50}
+METRICS: tuple[dict[str, Any], ...] = (
+    {"metrics": [_cpu(**HALF)]},
+    {"metrics": [_cpu(type="Utilization")]},
+    {"metrics": [_cpu(type="Utilization", averageUtilization=0)]},
+    {"metrics": [_cpu(type="AverageValue")]},
+    {"metrics": [_cpu(type="AverageValue", averageValue="0")]},
+    {"metrics": [_cpu(type="Value", value="1")]},
+    {"metrics": [_cpu(type="Any", averageUtilization=5)]},
+    {"metrics": [_cpu(averageUtilization=5)]},
+    {"metrics": [{"type": "Resource"}]},
+    {"metrics": [{"type": "Resource", "resource": {"target": HALF}}]},
+    {"metrics": [_of_pods("", type="AverageValue", averageValue="1")]},
+    {"metrics": [_of_pods("a/b", type="AverageValue", averageValue="1")]},
+    {"metrics": [_of_pods("a", type="Value", value="1")]},
+    {"metrics": [{"type": "Pods", "resource": {"name": "cpu", "target": HALF}}]},
+    {"metrics": [{"type": "ContainerResource", "containerResource": {"name": "cpu", "target": HALF}}]},
+    {"metrics": [{"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "Value"}}}]},
+    {"metrics": [{"type": "Object", "object": {"metric": {"name": "q"}, "target": {"type": "Value"}}}]},
+    {"behavior": {"scaleUp": {"policies": []}}},
+    {"behavior": {"scaleDown": {"stabilizationWindowSeconds": -1}}},
+    {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 3601, "selectPolicy": "Most"}}},
+    {"behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 0, "periodSeconds": 0}]}}},
+    {"behavior": {"scaleUp": {"policies": [{"type": "All", "value": 1, "periodSeconds": 1801}]}}},
+)
+TABLE.add(
+    "patch merge",
+    "judged like new",
+    "HorizontalPodAutoscaler: metrics and behaviour",
+    _judged,
+    AUTOSCALERS,
+    named(AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET}),
+    *({"spec": each} for each in METRICS),
+)
+TABLE.add(
+    "patch merge",
+    "judged like new",
+    "PodDisruptionBudget: whether unhealthy pods may go",
+    _judged,
+    BUDGETS,
+    named(BUDGETS, "a", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}),
+    {"spec": {"unhealthyPodEvictionPolicy": "Sometimes"}},
+    {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}},
+)
+ENDLESS = {"template": {"spec": {"containers": [container()], "restartPolicy": "Sometimes"}}}
+
+
+@case("create", "invalid Job")
+async def a_restart_policy_that_is_none(stage: Stage) -> None:
+    await stage.create(JOBS, named(JOBS, "a", spec=ENDLESS))
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": ENDLESS}}
+    await stage.create(CRON_JOBS, named(CRON_JOBS, "a", spec=spec))
+
+
+@case("create", "invalid Ingress")
+async def a_backend_of_any_kind_that_is_none(stage: Stage) -> None:
+    resource = {"apiGroup": "A b", "kind": "", "name": "a/b"}
+    await stage.create(INGRESSES, named(INGRESSES, "a", spec={"defaultBackend": {"resource": resource}}))
+
+
+for _resource in (DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS):
+    TABLE.add(
+        "patch merge",
+        "judged like new",
+        f"{_resource.kind}: what may not change is told beside what cannot be",
+        _judged,
+        _resource,
+        templated(_resource, "a"),
+        {"spec": {"selector": {"matchLabels": {"app": "other"}}, "minReadySeconds": -1}},
+        {"spec": {"selector": {"matchLabels": {"app": None}}}},
+    )
+
+
+@case("patch merge", "judged like new")
+async def an_ingress_class_keeps_its_controller(stage: Stage) -> None:
+    name = f"{stage.namespace}-a"
+    await stage.create(INGRESS_CLASSES, named(INGRESS_CLASSES, name, spec={"controller": "example.com/a"}))
+    for spec in (
+        {"controller": None},
+        {"controller": "example.com/b"},
+        {"parameters": {"kind": "Some"}},
+        {"parameters": {"name": "some", "apiGroup": "A b"}},
+        {"parameters": {"kind": "Some", "name": "a/b", "scope": "Namespace"}},
+        {"parameters": {"kind": "Some", "name": "some", "scope": "Cluster", "namespace": "default"}},
+        {"parameters": {"kind": "Some", "name": "some", "scope": "World"}},
+        {"parameters": {"kind": "Some", "name": "some"}},
+    ):
+        await stage.patch(INGRESS_CLASSES, name, {"spec": spec}, how=PatchType.MERGE, write=DRY)
+    await stage.delete(INGRESS_CLASSES, name)
+
+
+@case("update", "generation")
+async def a_priority_class_has_one_generation(stage: Stage) -> None:
+    name = f"{stage.namespace}-a"
+    await stage.create(PRIORITY_CLASSES, named(PRIORITY_CLASSES, name, value=5))
+    change = {"description": "new"}
+    await stage.patch(PRIORITY_CLASSES, name, change, how=PatchType.MERGE)
+    await stage.delete(PRIORITY_CLASSES, name)
+
+
+@case("update", "plain")
+async def an_account_names_its_secrets_alone(stage: Stage) -> None:
+    secrets = [{"name": "s", "namespace": "n", "kind": "Secret"}]
+    await stage.create(ACCOUNTS, named(ACCOUNTS, "a", secrets=secrets))
+    await stage.update(ACCOUNTS, "a", named(ACCOUNTS, "a", {"l": "1"}, secrets=secrets))
+    await stage.apply(ACCOUNTS, "a", named(ACCOUNTS, "a", secrets=secrets), force=True)
+
+
+@case("update", "owners")
+async def whoever_states_an_empty_list_owns_it(stage: Stage) -> None:
+    await stage.create(ROLES, named(ROLES, "a", rules=[]))
+    await stage.update(ROLES, "a", named(ROLES, "a"), write=Write(manager="another"))
+    await stage.update(ROLES, "a", named(ROLES, "a", rules=[]), write=Write(manager="another"))
+    await stage.apply(ROLES, "a", named(ROLES, "a", rules=[]))
+
+
+@case("apply", "warnings")
+async def a_conflict_over_an_old_kind_is_told_with_its_warning(stage: Stage) -> None:
+    subsets = [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
+    await stage.given(ENDPOINTS, named(ENDPOINTS, "a", subsets=subsets))
+    await stage.apply(ENDPOINTS, "a", named(ENDPOINTS, "a", subsets=[]))
