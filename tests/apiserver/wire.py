@@ -6,6 +6,7 @@ embedded one answers where it knowingly differs: the documentation's table is ma
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import socket
@@ -228,6 +229,15 @@ HEALTH = {
         "/poststarthook",
     )
 }
+MANY = "9" * 4301  # one digit more than Python reads
+NUMBERS = {
+    "many digits": MANY,
+    "less than nothing, in many digits": f"-{MANY}",
+    "a small number": f"{'0' * 4301}1",
+    "a digit that is none": "%C2%B2",
+    "a digit of another script": "%D9%A1",
+}
+PLACE = base64.urlsafe_b64encode(b'{"v":"meta.k8s.io/v1","rv":99999999999999999999,"start":"a"}').decode()
 ODDITIES = {
     **{
         f"a time to answer of {time!r}": get(f"{MAPS}/nothing?timeout={time}")
@@ -244,6 +254,23 @@ ODDITIES = {
         f"a list with {query}": get(f"{MAPS}?labelSelector=nothing&{query}")
         for query in ("limit=", "timeoutSeconds=", "limit=%2B1", "watch=False", "continue=")
     },
+    **{
+        f"a list with {query}={name}": get(f"{MAPS}?labelSelector=nothing&{query}={number}")
+        for query in ("limit", "timeoutSeconds", "resourceVersion")
+        for name, number in NUMBERS.items()
+    },
+    **{
+        f"a watch from {name}": get(f"{MAPS}?watch=1&timeoutSeconds=-1&resourceVersion={number}")
+        for name, number in NUMBERS.items()
+        if name != "a small number"
+    },
+    **{
+        f"an object as old as {name}": get(f"{MAPS}/nothing?resourceVersion={number}")
+        for name, number in NUMBERS.items()
+        if name != "a small number"
+    },
+    "a deletion with more grace than can be": delete(f"{COLOURS}?dryRun=All&gracePeriodSeconds={MANY}"),
+    "a list from a place in a version that nothing holds": get(f"{MAPS}?continue={PLACE}"),
     "a deletion with no grace at all": delete(f"{COLOURS}?dryRun=All&gracePeriodSeconds="),
     "a watch of no kind": get("/apis/apps/v1/watch/"),
     "a way through to nothing": send("POST", "/api/v1/proxy", "{}"),

@@ -66,6 +66,46 @@ def _definition(rule: str) -> dict[str, Any]:
     }
 
 
+APPS = "/apis/apps/v1/namespaces/default"
+REVISIONS, DAEMONS, SETS = (
+    f"{APPS}/controllerrevisions",
+    f"{APPS}/daemonsets{DRY}",
+    f"{APPS}/statefulsets{DRY}",
+)
+REVISION = '{"metadata":{"name":"differing"},"revision":1,"data":'  # what it holds follows
+JOBS = f"/apis/batch/v1/namespaces/default/jobs{DRY}"
+JOB_TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}}
+
+
+def _job(**spec: Any) -> dict[str, Any]:
+    return _named("batch/v1", "Job", spec={"template": JOB_TEMPLATE, **spec})
+
+
+def _failing(action: str) -> dict[str, Any]:
+    return {"rules": [{"action": action, "onExitCodes": {"operator": "In", "values": [1]}}]}
+
+
+def _workload(kind: str, container: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    labels = {"app": "differing"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return _named("apps/v1", kind, spec={"selector": {"matchLabels": labels}, "template": template, **spec})
+
+
+def _counting(count: str) -> dict[str, Any]:
+    made = _workload("DaemonSet", {"name": "a", "image": "a:1"})
+    annotations = {"deprecated.daemonset.template.generation": count}
+    return {**made, "metadata": {**made["metadata"], "annotations": annotations}}
+
+
+STOPPED = _workload("DaemonSet", {"name": "a", "image": "a:1", "lifecycle": {"stopSignal": "SIGTERM"}})
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CLAIMING = _workload(
+    "StatefulSet",
+    {"name": "a", "image": "a:1"},
+    volumeClaimTemplates=[{"metadata": {"name": name}, "spec": CLAIM} for name in ("A", "B")],
+)
+
+
 KINDS: Differences = {
     "several wrong keys of one map": Difference(
         real="told in random order",
@@ -154,7 +194,7 @@ KINDS: Differences = {
     ),
     "fields of features that are off by default": Difference(
         real="dropped silently",
-        ours="dropped where `default_rules.SWITCHED_OFF` names them, else kept",
+        ours="dropped where `default_rules.SWITCHED_OFF` names them, else kept; what held them stays, empty",
         proofs=(
             Proof(
                 asked=post(
@@ -162,6 +202,9 @@ KINDS: Differences = {
                     _named("storage.k8s.io/v1", "CSIDriver", spec={"preventPodSchedulingIfMissing": True}),
                 ),
                 part=("spec", "preventPodSchedulingIfMissing"),
+            ),
+            Proof(
+                asked=post(DAEMONS, STOPPED), part=("spec", "template", "spec", "containers", 0, "lifecycle")
             ),
         ),
     ),
@@ -298,5 +341,67 @@ KINDS: Differences = {
                 )
             ),
         ),
+    ),
+    "`data` of a ControllerRevision": Difference(
+        real="may not change by a byte: spaces, escapes and order count, and patches write it anew",
+        ours="may not change; what means the same is the same",
+        proofs=(
+            Proof(
+                given=(send("POST", REVISIONS, f'{REVISION}{{ "a":1 }}}}'),),
+                asked=patch(f"{REVISIONS}/differing{DRY}", {"metadata": {"labels": {"a": "b"}}}, MERGE),
+                after=(delete(f"{REVISIONS}/differing"),),
+            ),
+            Proof(
+                given=(send("POST", REVISIONS, f'{REVISION}{{"a":1,"b":2}}}}'),),
+                asked=send("PUT", f"{REVISIONS}/differing{DRY}", f'{REVISION}{{"b":2,"a":1}}}}'),
+                after=(delete(f"{REVISIONS}/differing"),),
+            ),
+        ),
+    ),
+    "what a Job does about pods that fail, and what it takes for success": Difference(
+        real="`podFailurePolicy`, `successPolicy` and what goes with them are judged",
+        ours="kept as they are",
+        proofs=(
+            Proof(asked=post(JOBS, _job(podFailurePolicy=_failing("Any")))),
+            Proof(
+                asked=post(
+                    JOBS,
+                    _job(podFailurePolicy=_failing("FailJob"), podReplacementPolicy="TerminatingOrFailed"),
+                )
+            ),
+            Proof(asked=post(JOBS, _job(successPolicy={"rules": []}))),
+        ),
+    ),
+    "the annotation `deprecated.daemonset.template.generation`": Difference(
+        real="counts on from what it says, and refuses what is no number",
+        ours="counts from 1, whatever it says",
+        proofs=(
+            Proof(asked=post(DAEMONS, _counting("12")), part=("metadata", "annotations")),
+            Proof(asked=post(DAEMONS, _counting("x"))),
+        ),
+    ),
+    "quantities of more than 4000 digits": Difference(
+        real="allowed",
+        ours="refused",
+        proofs=(
+            Proof(
+                asked=post(NODES, _named("v1", "Node", status={"capacity": {"cpu": "1" * 4001}})),
+                part=("kind",),
+            ),
+        ),
+    ),
+    "integers of more than 4300 digits": Difference(
+        real="refused; the field is told",
+        ours="refused; the field is not told",
+        proofs=(
+            Proof(
+                asked=send("POST", MAPS, f'{{"metadata":{{"name":"differing","generation":{"1" * 4301}}}}}')
+            ),
+        ),
+    ),
+    "several claims of a StatefulSet with names that are none": Difference(
+        real="told in random order",
+        ours="told in the order given",
+        proofs=(Proof(asked=post(SETS, CLAIMING), by_lot=True),),
     ),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.kube.gotext import plain, quoted, syntax, to_json, type_name
+from trimtab.kube.gotext import plain, quoted, quoted_bytes, syntax, to_json, type_name
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,7 @@ def test_type_names() -> None:
     values: list[Any] = [None, True, 1, 1.5, "", [], {}]
     names = ["<nil>", "bool", "int64", "float64", "string"]
     assert [type_name(value) for value in values] == [*names, "[]interface {}", "map[string]interface {}"]
+
+
+def test_times_quote_what_is_no_ascii_byte_by_byte() -> None:
+    assert quoted_bytes('1\u00b2 "s\\\t') == '"1\\xc2\\xb2 \\"s\\\\\\x09"'

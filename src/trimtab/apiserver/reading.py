@@ -22,6 +22,7 @@ from trimtab.apiserver.requests import Address, ListOptions, unreadable_version
 from trimtab.apiserver.store import Entry, Gone, Scan, Store
 from trimtab.apiserver.versions import manifest_of
 from trimtab.kube.gotext import quoted
+from trimtab.kube.integers import INT64, UINT64, whole
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.selectors import FieldSelector, LabelSelector, fields_matching, labels_matching
 
@@ -165,7 +166,7 @@ def version_number(text: str) -> int:
     """A resource version, read."""
     if told := unreadable_version(text):
         raise bad_request(f"invalid resource version: resourceVersion: Invalid value: {quoted(text)}: {told}")
-    return int(text)
+    return whole(text, UINT64) or 0
 
 
 def _page(found: Scan, chosen: Selected, options: ListOptions, revision: int, *, prefix: str) -> Listed:
@@ -222,6 +223,9 @@ def _token_in(text: str) -> _Token:
         raise bad_request(
             "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
         ) from exc
+    if not INT64[0] <= token.rv <= INT64[1]:
+        told = f"number {token.rv} into Go struct field continueToken.rv of type int64"
+        raise _bad_token(f"json: cannot unmarshal {told}")
     if token.v != WRITTEN_AS:
         raise _bad_token(f"server does not recognize this encoded version {token.v}")
     if not token.start.startswith("/"):

@@ -6,7 +6,6 @@ same values themselves.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,9 +15,11 @@ from multidict import MultiMapping
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import invalid_options
 from trimtab.kube.gotext import quoted, to_json
+from trimtab.kube.integers import UINT64, is_spelled, whole
 from trimtab.kube.refusals import Cause, bad_request
 
 LONGEST_MANAGER = 128
+NO_NUMBER, OUT_OF_RANGE = "invalid syntax", "value out of range"
 VALIDATIONS = ("Ignore", "Strict", "Warn")
 POLICIES = ("Foreground", "Background", "Orphan")
 Query = Mapping[str, str]
@@ -273,23 +274,23 @@ def _boolean(text: str | None) -> bool:
 def _integer(text: str | None) -> int | None:
     if text is None:
         return None
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise bad_request(unreadable_number("ParseInt", text))
-    if not -(1 << 63) <= int(text) < 1 << 63:
-        raise bad_request(unreadable_number("ParseInt", text, "value out of range"))
-    return int(text)
+    number = whole(text)
+    if number is None:
+        why = OUT_OF_RANGE if is_spelled(text) else NO_NUMBER
+        raise bad_request(unreadable_number("ParseInt", text, why))
+    return number
 
 
-def unreadable_number(function: str, text: str, why: str = "invalid syntax") -> str:
+def unreadable_number(function: str, text: str, why: str = NO_NUMBER) -> str:
     """What Go says of a text that it cannot read as a number."""
     return f"strconv.{function}: parsing {quoted(text)}: {why}"
 
 
 def unreadable_version(text: str) -> str:
     """What is wrong with a resource version, if anything."""
-    if not (text.isascii() and text.isdigit()):
+    if not is_spelled(text, UINT64):
         return unreadable_number("ParseUint", text)
-    return unreadable_number("ParseUint", text, "value out of range") if int(text) >= 1 << 64 else ""
+    return unreadable_number("ParseUint", text, OUT_OF_RANGE) if whole(text, UINT64) is None else ""
 
 
 def _cause(reason: str, message: str, field: str) -> Cause:

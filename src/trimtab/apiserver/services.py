@@ -19,6 +19,7 @@ from trimtab.apiserver.nodeports import (
     with_own_ports,
 )
 from trimtab.apiserver.store import Store
+from trimtab.kube.gotext import quoted
 from trimtab.kube.refusals import Cause
 from trimtab.kube.schemas.validation.causes import shown
 from trimtab.kube.schemas.validation.families import (
@@ -48,7 +49,8 @@ def allocated(service: Json, store: Store, live: Json | None = None, *, dry_run:
     if spec.get("type") != EXTERNAL:
         taken = {address for each in others for address in addresses_of(each)}
         keeps = bool(before) and before.get("type") != EXTERNAL
-        spec = _with_address(spec, taken, keeps=keeps, dry_run=dry_run)
+        named = dry_run or bool(service["metadata"].get("name"))
+        spec = _with_address(spec, taken, keeps=keeps, named=named, dry_run=dry_run)
     free = NodePorts(ports_of(others), dry_run=dry_run)
     if spec.get("type") in ON_NODES:
         ports = changed_ports(spec, before, free) if live else first_ports(spec, free)
@@ -58,10 +60,13 @@ def allocated(service: Json, store: Store, live: Json | None = None, *, dry_run:
 
 
 def left_alone(service: Json) -> Json:
-    """A Service that is made through its status, where nothing is given: it must bring its addresses."""
+    """A Service that is made through its status, where nothing is given: it must bring what it needs."""
     spec = service["spec"]
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
-        raise Taken(Cause(reason="FieldValueRequired", message="Required value", field="spec.clusterIPs"))
+    needs = {"clusterIPs": bool(spec.get("clusterIP")), "healthCheckNodePort": _asks_for_health(spec)}
+    lacks = [f"spec.{name}" for name, needed in needs.items() if needed and not spec.get(name)]
+    if lacks:
+        told = "Required value"
+        raise Taken(*(Cause(reason="FieldValueRequired", message=told, field=each) for each in lacks))
     return service
 
 
@@ -130,14 +135,21 @@ def _numbers(spec: Json) -> set[int]:
 # -- addresses --------------------------------------------------------------------------------------------
 
 
-def _with_address(spec: Json, taken: set[str], *, keeps: bool, dry_run: bool) -> Json:
-    """The spec with an address and families; a dry run answers with one that nobody can have."""
+def _with_address(spec: Json, taken: set[str], *, keeps: bool, named: bool, dry_run: bool) -> Json:
+    """The spec with an address and families; a dry run answers with one that nobody can have.
+
+    An address is kept under the name of its Service. One that had none before (`keeps`) is given none.
+    """
     found = addresses_of(spec)
     families = _families(spec, found, open_to_all=found == [HEADLESS] and not spec.get("selector"))
     if not keeps:
         for each in found:
-            _check_address(each, found, taken, dry_run=dry_run)
+            _check_address(each, found, taken, named=named, dry_run=dry_run)
+    if keeps and not found:
+        return {**spec, **families}
     found = found or [str(ADDRESSES[0]) if dry_run else _free_address(taken)]
+    if not named and found != [HEADLESS]:
+        raise Taken(_cause("spec.clusterIPs", [""], f"failed to allocate IP: {_nobodys(found[0])}"))
     return {**spec, "clusterIP": found[0], "clusterIPs": found, **families}
 
 
@@ -189,7 +201,12 @@ def _free_address(taken: set[str]) -> str:
             return address
 
 
-def _check_address(address: str, found: list[str], taken: set[str], *, dry_run: bool) -> None:
+def _nobodys(address: str) -> str:
+    """What is wrong with an address for a Service without a name."""
+    return f"IPAddress.networking.k8s.io {quoted(address)} is invalid: spec.parentRef.name: Required value"
+
+
+def _check_address(address: str, found: list[str], taken: set[str], *, named: bool, dry_run: bool) -> None:
     """Refuse an address that cannot be had; a dry run does not look at what others have."""
     if address == HEADLESS:
         return
@@ -200,6 +217,8 @@ def _check_address(address: str, found: list[str], taken: set[str], *, dry_run: 
         why = f"the provided IP ({address}) is not in the valid range. {told}"
     elif outside:
         why = "the provided network does not match the current range"
+    elif not named:
+        why = _nobodys(address)
     elif address in taken and not dry_run:
         why = "provided IP is already allocated"
     if why:

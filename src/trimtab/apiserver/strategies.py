@@ -16,7 +16,7 @@ from trimtab.apiserver.requests import Address
 from trimtab.kube.merging.apply import Target
 from trimtab.kube.merging.fields import EMPTY, FieldSet, path
 from trimtab.kube.merging.typed import same
-from trimtab.kube.schemas.creation import naming_secrets
+from trimtab.kube.schemas.creation import naming_secrets, with_sources
 
 Json = dict[str, Any]
 
@@ -33,6 +33,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     kept_by_status: tuple[str, ...] = ()  # metadata that a write of the status leaves alone
     counted_metadata: tuple[str, ...] = ()  # metadata whose change counts as a new generation
     stays_first: bool = False  # whether no change counts as a new generation
+    begins_with_change: bool = False  # whether only changes are counted, and a new object has no generation
 
 
 PLAIN = Strategy()
@@ -70,7 +71,9 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "ResourceQuota"): _RETURNED,
     ("storage.k8s.io", "StorageClass"): _RETURNED,
     ("", "PodTemplate"): _RETURNED,
-    ("storage.k8s.io", "CSIDriver"): Strategy(returns_deleted=True, needs_version=True),
+    ("storage.k8s.io", "CSIDriver"): Strategy(
+        returns_deleted=True, needs_version=True, begins_with_change=True
+    ),
     ("storage.k8s.io", "CSINode"): Strategy(returns_deleted=True, needs_version=True),
     ("storage.k8s.io", "VolumeAttachment"): Strategy(returns_deleted=True, needs_version=True),
     ("storage.k8s.io", "CSIStorageCapacity"): _VERSIONED,
@@ -134,6 +137,8 @@ def through_main(new: Json, live: Json, address: Address) -> Json:
         new = {**new, "spec": live["spec"]}
     if (served.group, served.kind) == ("", "ServiceAccount"):
         new = naming_secrets(new)
+    if (served.group, served.kind) == ("", "PersistentVolumeClaim"):
+        new = with_sources(new, live)
     if not served.has_status:
         return new
     left = {name: value for name, value in new.items() if name != "status"}

@@ -19,6 +19,7 @@ from trimtab.apiserver.refusing import version_too_large
 from trimtab.apiserver.requests import Address, WatchOptions, unreadable_version
 from trimtab.apiserver.store import Change, ChangeType, Entry, Gone, Store
 from trimtab.kube.gotext import quoted
+from trimtab.kube.integers import UINT64, whole
 from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.inner import blank
 
@@ -153,4 +154,4 @@ def watched_number(text: str) -> int:
     """A resource version as single objects and watches read it; none is 0."""
     if text and (told := unreadable_version(text)):
         raise Refused(500, "", f"resourceVersion: Invalid value: {quoted(text)}: {told}")
-    return int(text or 0)
+    return whole(text, UINT64) or 0

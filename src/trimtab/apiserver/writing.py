@@ -12,7 +12,7 @@ from typing import Any
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import conflict, invalid, modified
-from trimtab.apiserver.requests import Address
+from trimtab.apiserver.requests import Address, unreadable_version
 from trimtab.apiserver.strategies import (
     is_new_generation,
     strategy_of,
@@ -22,7 +22,6 @@ from trimtab.apiserver.strategies import (
     through_status,
     with_counter,
 )
-from trimtab.kube.gotext import quoted
 from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
@@ -125,7 +124,8 @@ def _identified(manifest: Json, live: Json) -> Json:
 
 
 def _counted(new: Json, live: Json, served: Served) -> Json:
-    if not served.counts_generation or not is_new_generation(new, live, served):
+    counts = served.counts_generation or strategy_of(served).begins_with_change
+    if not counts or not is_new_generation(new, live, served):
         return new
     generation = live["metadata"].get("generation", 0) + 1
     return {**new, "metadata": {**new["metadata"], "generation": generation}}
@@ -138,8 +138,8 @@ def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: 
     """Refuse a write that expects another version, or another object, than the live one."""
     served, metadata = address.served, manifest["metadata"]
     version = metadata.get("resourceVersion") or ""
-    if version and not (version.isascii() and version.isdigit()):
-        raise Refused(500, "", f"strconv.ParseUint: parsing {quoted(version)}: invalid syntax")
+    if version and (told := unreadable_version(version)):
+        raise Refused(500, "", told)
     if not patch:
         check_uid(manifest, live, address)
     if version in ("", "0") and not patch and strategy_of(served).needs_version:

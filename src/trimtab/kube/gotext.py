@@ -40,6 +40,17 @@ def quoted(text: str) -> str:
     return '"' + "".join(map(_escaped, text)) + '"'
 
 
+def quoted_bytes(text: str) -> str:
+    """A string as Go's package of times quotes it: what is no ASCII byte by byte."""
+    return '"' + "".join(map(_escaped_bytes, text)) + '"'
+
+
+def _escaped_bytes(char: str) -> str:
+    if " " <= char < "\x80":
+        return f"\\{char}" if char in '"\\' else char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode(errors="replace"))
+
+
 def _escaped(char: str) -> str:
     if char in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[char]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
+from trimtab.kube.gotext import quoted_bytes
+
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
 )
@@ -62,21 +64,22 @@ _LIMITS = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"
 
 def time_problem(text: str, layout: str = SECONDS_LAYOUT) -> str:
     """Why a text is no time of the layout, in the server's words; empty if it is one."""
-    rest, told = text, f'parsing time "{text}" as "{layout}": cannot parse'
+    shown = quoted_bytes(text)
+    rest, told = text, f'parsing time {shown} as "{layout}": cannot parse'
     for piece in _PIECES.findall(layout):
         shape = _SHAPES.get(piece, r"\d\d" if piece.isdigit() else re.escape(piece))
         if piece == "Z07:00" and layout is SECONDS_LAYOUT:
             shape = rf"(?:[.,]\d+)?(?:{shape})"  # a fraction is read though the layout has none
         found = re.match(shape, rest, re.ASCII)
         if found is None:
-            return f'{told} "{rest}" as "{piece}"'
+            return f'{told} {quoted_bytes(rest)} as "{piece}"'
         if piece in _LIMITS and not _LIMITS[piece][0] <= int(found[0]) <= _LIMITS[piece][1]:
-            return f'parsing time "{text}": {_LIMITS[piece][2]} out of range'
+            return f"parsing time {shown}: {_LIMITS[piece][2]} out of range"
         rest = rest[found.end() :]
     if rest:
-        return f'parsing time "{text}": extra text: "{rest}"'
+        return f"parsing time {shown}: extra text: {quoted_bytes(rest)}"
     try:
         parse_time(text)
     except BadTime:
-        return f'parsing time "{text}": day out of range'
+        return f"parsing time {shown}: day out of range"
     return ""

@@ -103,3 +103,16 @@ def test_an_indexed_job_fails_when_nothing_is_left_to_try_or_too_much_has_failed
 def test_a_job_succeeds_when_a_rule_of_its_success_policy_is_met(rule: Json, *, enough: bool) -> None:
     found = succeeded_by_policy(job(successPolicy={"rules": [rule]}), {0, 1})
     assert found == (("SuccessPolicy", "Matched rules at index 0") if enough else None)
+
+
+def test_indexes_that_nobody_has_are_passed_over() -> None:
+    claimed = job(backoffLimitPerIndex=1)
+    claimed["status"] = {"failedIndexes": f"a,\u00b2,-,1-{'9' * 4301},2-1,,1-99999999999,0-x"}
+    assert failed_indexes(claimed, []) == {1, 2}
+
+
+@pytest.mark.parametrize("marks", [{INDEX: "\u00b2"}, {INDEX: "9" * 4301}, {INDEX_FAILURES: "many"}])
+def test_marks_that_are_no_numbers_say_nothing(marks: Json) -> None:
+    pod = failed()
+    pod["metadata"]["annotations"] = marks
+    assert failed_indexes(job(backoffLimitPerIndex=1), [pod]) == set()

@@ -51,6 +51,14 @@ CLUSTER_ROLE_BINDINGS = _resource(
 )
 STORAGE_CLASSES = _resource("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
 PRIORITY_CLASSES = _resource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False)
+DRIVERS = _resource("storage.k8s.io/v1", "CSIDriver", "csidrivers", namespaced=False)
+DRIVER_NODES = _resource("storage.k8s.io/v1", "CSINode", "csinodes", namespaced=False)
+CAPACITIES = _resource("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities")
+VOLUME_ATTACHMENTS = _resource("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments", namespaced=False)
+ATTRIBUTES_CLASSES = _resource(
+    "storage.k8s.io/v1", "VolumeAttributesClass", "volumeattributesclasses", namespaced=False
+)
+RUNTIME_CLASSES = _resource("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", namespaced=False)
 LEASES = _resource("coordination.k8s.io/v1", "Lease", "leases")
 ENDPOINT_SLICES = _resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
 WEBHOOKS = _resource(

@@ -14,6 +14,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _TIME_KEYS = ("time", "Time", "Timestamp")
 _CLUSTER_IP = re.compile(r"10\.96\.(?!0\.)\d+\.\d+")  # addresses in 10.96.0.* are never drawn, only asked for
+_DRAWN_IN_WORDS = re.compile(rf'(?<=IPAddress\.networking\.k8s\.io "){_CLUSTER_IP.pattern}')
 _LONGEST_TEXT = 4000
 _LONGEST_PREFIX = 58  # longer beginnings are cut before five letters are drawn
 _DRAWN_NODE_PORTS = range(30086, 32768)  # those below are never drawn, only asked for
@@ -54,6 +55,7 @@ class Masks:
             message = pattern.sub(r"\1?????", message)
         for pattern in _VERSIONS_IN_WORDS:
             message = pattern.sub(lambda found: self._versions.get(found[0], "<version>"), message)
+        message = _DRAWN_IN_WORDS.sub("<address>", message)
         message = _TIME.sub("<time>", message)
         message = _UID.sub(lambda found: self._uid(found[0]), message)
         return shortened(message.replace(self._namespace, "<namespace>"))

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
+from trimtab.kube.integers import whole
+
 _WORDS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -103,16 +105,17 @@ def _values(field: str, least: int, most: int, names: Mapping[str, int] | None =
         else:
             low = _number(first, names or {})
             high = _number(last, names or {}) if dash else (most if step else low)
-        if (step and not step.isdigit()) or step == "0":
+        distance = whole(step or "1")
+        if distance is None or distance < 1:
             raise BadSchedule(f'"{part}" has a step that is no positive number')
         if not least <= low <= high <= most:
             raise BadSchedule(f'"{part}" is not within {least} and {most}')
-        found.update(range(low, high + 1, int(step or 1)))
+        found.update(range(low, high + 1, distance))
     return frozenset(found)
 
 
 def _number(text: str, names: Mapping[str, int]) -> int:
-    value = names.get(text.lower(), int(text) if text.isdigit() else None)
+    value = names.get(text.lower(), whole(text))
     if value is None:
         raise BadSchedule(f'"{text}" is not a number')
     return value

@@ -14,6 +14,7 @@ from trimtab.apiserver.behaviours.jobpods import (
 from trimtab.apiserver.behaviours.jobrules import matched
 from trimtab.apiserver.behaviours.manifests import Manifest, annotations_of, created_at, status_of
 from trimtab.apiserver.behaviours.timing import Timing, doubled
+from trimtab.kube.integers import whole
 
 
 def last_failures(pods: Iterable[Manifest]) -> dict[int, Manifest]:
@@ -33,7 +34,7 @@ def _order(pod: Manifest) -> tuple[int, datetime]:
 
 def _counts(pod: Manifest) -> tuple[int, int]:
     counted, ignored = (annotations_of(pod).get(key, "0") for key in (INDEX_FAILURES, INDEX_IGNORED_FAILURES))
-    return int(counted), int(ignored)
+    return whole(counted) or 0, whole(ignored) or 0
 
 
 def failure_marks(job: Manifest, last: Manifest | None) -> dict[str, str]:

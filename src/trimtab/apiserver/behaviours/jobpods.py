@@ -20,6 +20,7 @@ from trimtab.apiserver.behaviours.manifests import (
 )
 from trimtab.apiserver.behaviours.ownership import pod_from
 from trimtab.apiserver.behaviours.readiness import dispensable_first, is_active
+from trimtab.kube.integers import whole
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -82,21 +83,23 @@ def indexed_pod(job: Manifest, index: int, marks: Mapping[str, str]) -> dict[str
 def index_of(pod: Manifest) -> int:
     """The pod's completion index; -1 if it has none."""
     text = annotations_of(pod).get(INDEX, "")
-    return int(text) if text.isdigit() else -1
+    number = whole(text)
+    return -1 if number is None else number
 
 
 def completed_indexes(job: Manifest, pods: Iterable[Manifest]) -> set[int]:
     """The indexes that have succeeded, by the status and by the pods."""
     done = {index_of(pod) for pod in pods if status_of(pod).get("phase") == "Succeeded"}
-    done |= set(from_ranges(status_of(job).get("completedIndexes", "")))
+    done |= set(from_ranges(status_of(job).get("completedIndexes", ""), job))
     return {index for index in done if 0 <= index < job["spec"].get("completions", 0)}
 
 
-def from_ranges(text: str) -> Iterator[int]:
-    """Indexes that are written like `0,2-4,7`."""
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+def from_ranges(text: str, job: Manifest) -> Iterator[int]:
+    """Those indexes of a Job that are written like `0,2-4,7`; what is no range of them is passed over."""
+    for part in text.split(","):
+        ends = [whole(each) for each in part.split("-", 1)]
+        if ends[0] is not None and ends[-1] is not None:
+            yield from range(max(ends[0], 0), min(ends[-1] + 1, job["spec"].get("completions", 0)))
 
 
 def index_ranges(indexes: Iterable[int]) -> str:

@@ -15,6 +15,7 @@ from trimtab.apiserver.behaviours.manifests import (
     namespace_of,
     status_of,
 )
+from trimtab.kube.integers import whole
 
 Reason = tuple[str, str]  # in a word, and in a sentence
 _FAILED_INDEXES = ("FailedIndexes", "Job has failed indexes")
@@ -79,11 +80,11 @@ def failed_indexes(job: Manifest, pods: Iterable[Manifest]) -> set[int]:
     limit = job["spec"].get("backoffLimitPerIndex")
     if limit is None:
         return set()
-    found = set(from_ranges(status_of(job).get("failedIndexes", "")))
+    found = set(from_ranges(status_of(job).get("failedIndexes", ""), job))
     for pod in pods:
         if status_of(pod).get("phase") == "Failed":
             rule = matched(job, pod).action
-            before = int(annotations_of(pod).get(INDEX_FAILURES, "0"))
+            before = whole(annotations_of(pod).get(INDEX_FAILURES, "")) or 0
             if rule == "FailIndex" or (rule != "Ignore" and before >= limit):
                 found.add(index_of(pod))
     return found
@@ -104,10 +105,10 @@ def succeeded_by_policy(job: Manifest, succeeded: Collection[int]) -> Reason | N
     rules: Sequence[Mapping[str, Any]] = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     for number, rule in enumerate(rules):
         asked = rule.get("succeededIndexes")
-        chosen = set(succeeded) if asked is None else set(succeeded) & set(from_ranges(asked))
+        chosen = set(succeeded) if asked is None else set(succeeded) & set(from_ranges(asked, job))
         enough = rule.get("succeededCount")
         if enough is None:
-            enough = len(set(from_ranges(asked or "")))
+            enough = len(set(from_ranges(asked or "", job)))
         if len(chosen) >= enough:
             return "SuccessPolicy", f"Matched rules at index {number}"
     return None

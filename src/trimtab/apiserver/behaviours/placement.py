@@ -41,6 +41,7 @@ from trimtab.apiserver.behaviours.readiness import is_over
 from trimtab.apiserver.behaviours.taints import UNSCHEDULABLE
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
+from trimtab.kube.integers import whole
 
 _CORDON = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
 _CORDONED = "node(s) were unschedulable"
@@ -167,11 +168,17 @@ def _holds(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt":
-            return value is not None and int(value) > int(wanted[0])
+            return _is_less(wanted[0], value)
         case "Lt":
-            return value is not None and int(value) < int(wanted[0])
+            return _is_less(value, wanted[0])
         case _:
             return False
+
+
+def _is_less(left: str | None, right: str | None) -> bool:
+    """Whether both are numbers, and this one is the smaller."""
+    numbers = whole(left or ""), whole(right or "")
+    return numbers[0] is not None and numbers[1] is not None and numbers[0] < numbers[1]
 
 
 def _told(misfits: Sequence[_Misfit]) -> str:

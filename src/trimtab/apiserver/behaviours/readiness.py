@@ -14,6 +14,7 @@ from trimtab.apiserver.behaviours.manifests import (
     moment,
     status_of,
 )
+from trimtab.kube.integers import whole
 
 OVER = ("Succeeded", "Failed")
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -90,7 +91,7 @@ def _worth(pod: Manifest, crowd: dict[str, int]) -> tuple[bool, int, bool, int, 
         bool(node),
         _PHASES.get(status_of(pod).get("phase", "Pending"), 0),
         is_ready(pod),
-        int(cost) if cost.lstrip("-").isdigit() else 0,
+        whole(cost) or 0,
         -crowd[node],
         -since.timestamp() if since is not _NEVER else 0.0,
         -restarts(pod),

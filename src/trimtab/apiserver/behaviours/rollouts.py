@@ -17,6 +17,7 @@ from trimtab.apiserver.behaviours.manifests import (
     status_of,
     uid_of,
 )
+from trimtab.kube.integers import whole
 from trimtab.kube.quantity import percent_of
 
 HASH = "pod-template-hash"
@@ -96,7 +97,7 @@ def available_in(replica_set: Manifest) -> int:
 def revision_of(replica_set: Manifest) -> int:
     """Its place in the Deployment's history; 0 if it has none."""
     text = annotations_of(replica_set).get(REVISION, "")
-    return int(text) if text.isdigit() else 0
+    return whole(text) or 0
 
 
 def active(replica_sets: Iterable[Manifest]) -> list[Manifest]:
@@ -110,7 +111,7 @@ Sizes = dict[str, int]  # by the identity of the ReplicaSet
 def is_scaling(rollout: Rollout) -> bool:
     """Whether the wish for replicas changed since the ReplicaSets were last sized."""
     desired = (annotations_of(each).get(DESIRED, "") for each in active(rollout.all))
-    return any(text.isdigit() and int(text) != rollout.replicas for text in desired)
+    return any(whole(text) not in (None, rollout.replicas) for text in desired)
 
 
 def first_size(rollout: Rollout) -> int:
@@ -221,8 +222,7 @@ def _share(rollout: Rollout, replica_set: Manifest, to_add: int, added: int) -> 
         share = -size
     else:
         text = annotations_of(replica_set).get(MAXIMUM, "")
-        before = int(text) if text.isdigit() else 0
-        before = before or int(status_of(rollout.deployment).get("replicas", 0))
+        before = whole(text) or int(status_of(rollout.deployment).get("replicas", 0))
         most = rollout.replicas + rollout.max_surge
         share = int(size * most / before + 0.5) - size if before else 0
     left = to_add - added

@@ -184,7 +184,9 @@ class _Look:
         return self._update
 
     def _claim_templates(self) -> Sequence[Mapping[str, Any]]:
-        return self._spec.get("volumeClaimTemplates") or ()
+        """The templates of claims, one for each name: the last, if there are several."""
+        given = self._spec.get("volumeClaimTemplates") or ()
+        return [*{each["metadata"]["name"]: each for each in given}.values()]
 
     def _claim_name(self, template: Mapping[str, Any], ordinal: int) -> str:
         return f"{template['metadata']['name']}-{name_of(self._set)}-{ordinal}"

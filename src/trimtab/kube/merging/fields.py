@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.kube import gotext
+from trimtab.kube.integers import whole
 
 Path: TypeAlias = tuple[str, ...]
 SELF = "."
@@ -224,10 +225,10 @@ def _decoded(text: str) -> Any:
 
 
 def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as exc:
-        raise BadFields(f"not an index: {text}") from exc
+    number = whole(text)
+    if number is None:
+        raise BadFields(f"not an index: {text}")
+    return number
 
 
 @lru_cache(maxsize=65536)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from trimtab.kube import gotext
+from trimtab.kube.integers import whole
 from trimtab.kube.merging.typed import same
 from trimtab.kube.refusals import Refused, bad_request
 
@@ -251,9 +252,9 @@ def _unescaped(part: str) -> str:
 
 def _index(text: str, length: int) -> int:
     """A place in a list of this length; negative ones count from the end."""
-    if not _INDEX.fullmatch(text):
+    index = whole(text) if _INDEX.fullmatch(text) else None
+    if index is None:
         raise _Failed(f"{text} is not an index")
-    index = int(text)
     if not -length <= index < length:
         raise _Failed(f"index {index} is out of bounds")
     return index % length

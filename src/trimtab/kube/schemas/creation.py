@@ -126,15 +126,33 @@ def _is_guaranteed(resources: Mapping[str, Any]) -> bool:
     return len(limits) == 2 and requests == limits
 
 
-def _claim(kept: Json) -> Json:
-    """`dataSource` and `dataSourceRef` say the same, whichever was given."""
-    spec = kept["spec"]
+_SNAPSHOT = ("snapshot.storage.k8s.io", "VolumeSnapshot")
+
+
+def with_sources(claim: Json, live: Json | None = None) -> Json:
+    """A claim whose `dataSource` and `dataSourceRef` say the same, whichever was given.
+
+    What the older of the two cannot say is dropped from it, and a source elsewhere altogether; but a claim
+    that had a source before keeps what it says.
+    """
+    spec, before = dict(claim["spec"]), live["spec"] if live else {}
+    if not before.get("dataSource") and not before.get("dataSourceRef"):
+        old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+        if old and not _is_plain_source(old):
+            del spec["dataSource"]
+        if new and new.get("namespace"):
+            del spec["dataSourceRef"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
     if old and not new:
-        return {**kept, "spec": {**spec, "dataSourceRef": old}}
-    if new and not old and not new.get("namespace"):
-        return {**kept, "spec": {**spec, "dataSource": new}}
-    return kept
+        spec["dataSourceRef"] = old
+    elif new and not old and not new.get("namespace"):
+        spec["dataSource"] = {name: value for name, value in new.items() if name != "namespace"}
+    return {**claim, "spec": spec}
+
+
+def _is_plain_source(source: Json) -> bool:
+    group, kind = source.get("apiGroup") or "", source.get("kind")
+    return (group, kind) in (("", "PersistentVolumeClaim"), _SNAPSHOT)
 
 
 def _volume(kept: Json) -> Json:
@@ -186,7 +204,7 @@ _CORE = "io.k8s.api.core.v1."
 PREPARED: Mapping[str, Callable[[Json], Json]] = {
     f"{_CORE}Namespace": _namespace,
     f"{_CORE}PersistentVolume": _volume,
-    f"{_CORE}PersistentVolumeClaim": _claim,
+    f"{_CORE}PersistentVolumeClaim": with_sources,
     f"{_CORE}Pod": _pod,
     f"{_CORE}ServiceAccount": naming_secrets,
     "io.k8s.api.apps.v1.DaemonSet": _daemon_set,

@@ -81,7 +81,7 @@ def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 def as_stated(written: Any, given: Any, schema: Schema | None) -> Any:
     """What is written, with the empty lists and maps that were given where null is written for them.
 
-    They are kept as nothing, but whoever states one owns it.
+    They are kept as nothing, like fields of features that are off, but whoever states one owns it.
     """
     if schema is None or schema.preserves_unknown:
         return written
@@ -89,11 +89,15 @@ def as_stated(written: Any, given: Any, schema: Schema | None) -> Any:
         return [as_stated(*pair, schema.element) for pair in zip(written, given, strict=True)]
     if not isinstance(written, dict) or not isinstance(given, dict):
         return written
-    return {
+    stated = {
         name: given[name]
         if value is None and given.get(name) in ([], {})
         else as_stated(value, given.get(name), schema.child(name))
         for name, value in written.items()
+    }
+    dropped = SWITCHED_OFF.get(schema.model, frozenset()) & given.keys()
+    return stated | {
+        name: given[name] for name in dropped if not means_nothing(given[name], schema.child(name))
     }
 
 

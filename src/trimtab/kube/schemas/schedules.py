@@ -10,6 +10,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from trimtab.kube.gotext import quoted_bytes
+from trimtab.kube.integers import is_spelled, whole
+
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 SHORTCUTS = {
@@ -22,8 +25,9 @@ SHORTCUTS = {
     "@hourly": "0 * * * *",
 }
 FURTHEST = timedelta(days=5 * 366)  # a date that does not come within five years never comes
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PIECES = re.compile(r"(?=.)([0-9]*(?:\.[0-9]*)?)([^0-9.]*)", re.DOTALL)
+_EVERY, _LONGEST = "failed to parse duration @every", ((1 << 63) - 1) / 1e9
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class BadSchedule(ValueError):
@@ -113,11 +117,18 @@ def _shortcut(text: str) -> Schedule:
 
 
 def _duration(text: str) -> timedelta:
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise BadSchedule(f'failed to parse duration @every {text}: time: invalid duration "{text}"')
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    return timedelta(seconds=max(1, int(seconds)))
+    unsigned, seconds = re.sub(r"\A[+-]", "", text), 0.0
+    for number, unit in _PIECES.findall(unsigned) if unsigned != "0" else ():
+        if not number.strip("."):
+            break
+        if unit not in _UNITS:
+            why = f"unknown unit {quoted_bytes(unit)}" if unit else "missing unit"
+            raise BadSchedule(f"{_EVERY} {text}: time: {why} in duration {quoted_bytes(text)}")
+        seconds += float(number) * _UNITS[unit]
+    else:
+        if unsigned and seconds <= _LONGEST:
+            return timedelta(seconds=1 if text[0] == "-" else max(1, int(seconds)))
+    raise BadSchedule(f"{_EVERY} {text}: time: invalid duration {quoted_bytes(text)}")
 
 
 def _numbers(text: str, field: Field) -> frozenset[int]:
@@ -163,8 +174,10 @@ def _number(text: str, field: Field) -> int:
 
 
 def _integer(text: str) -> int:
-    if re.fullmatch(r"-[0-9]+", text, re.ASCII):
-        raise BadSchedule(f"negative number ({int(text)}) not allowed: {text}")
-    if not re.fullmatch(r"\+?[0-9]+", text, re.ASCII):
-        raise BadSchedule(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
+    number = whole(text)
+    if number is None:
+        why = "value out of range" if is_spelled(text) else "invalid syntax"
+        raise BadSchedule(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": {why}')
+    if number < 0:
+        raise BadSchedule(f"negative number ({number}) not allowed: {text}")
+    return number

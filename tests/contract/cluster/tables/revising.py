@@ -9,6 +9,7 @@ from tests.contract.cluster.kinds import (
     ACCOUNTS,
     AUTOSCALERS,
     BUDGETS,
+    CONFIG_MAPS,
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -16,12 +17,16 @@ from tests.contract.cluster.kinds import (
     INGRESS_CLASSES,
     INGRESSES,
     JOBS,
+    LEASES,
     PRIORITY_CLASSES,
     REPLICA_SETS,
     ROLES,
+    STATEFUL_SETS,
+    config_map,
     container,
     named,
     templated,
+    with_metadata,
 )
 from tests.contract.cluster.stage import Stage
 from trimtab.kube.cluster import PatchType, Write
@@ -31,6 +36,7 @@ TABLE = Table(__name__)
 case = TABLE.case
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
 DRY = Write(dry_run=True)
+MANY = "9" * 4301  # one digit more than Python reads
 
 
 def _cpu(**target: Any) -> dict[str, Any]:
@@ -171,3 +177,100 @@ async def a_conflict_over_an_old_kind_is_told_with_its_warning(stage: Stage) -> 
     subsets = [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
     await stage.given(ENDPOINTS, named(ENDPOINTS, "a", subsets=subsets))
     await stage.apply(ENDPOINTS, "a", named(ENDPOINTS, "a", subsets=[]))
+
+
+@case("patch merge", "judged like new")
+async def what_jobs_do_about_failures_stays(stage: Stage) -> None:
+    codes = {"containerName": "web", "operator": "In", "values": [1]}
+    rule = {"action": "FailJob", "onExitCodes": codes}
+    pod = {"restartPolicy": "Never", "containers": [container()]}
+    spec = {"suspend": True, "podFailurePolicy": {"rules": [rule]}, "template": {"spec": pod}}
+    await stage.given(JOBS, named(JOBS, "a", spec=spec))
+    disrupted = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    policies: tuple[dict[str, Any] | None, ...] = (
+        None,
+        {"rules": []},
+        {"rules": [{**rule, "onExitCodes": {**codes, "containerName": None}}]},
+        {"rules": [rule, disrupted]},
+    )
+    for policy in policies:
+        await stage.patch(JOBS, "a", {"spec": {"podFailurePolicy": policy}}, how=PatchType.MERGE, write=DRY)
+
+
+@case("patch merge", "judged like new")
+async def how_daemon_sets_roll_is_shown(stage: Stage) -> None:
+    await stage.given(DAEMON_SETS, templated(DAEMON_SETS, "a"))
+    for strategy in (
+        {"type": "Any"},
+        {"type": "Any", "rollingUpdate": None},
+        *(
+            {"rollingUpdate": {"maxUnavailable": amount}}
+            for amount in ("\u00b2", "0", "5", "000%", MANY, f"{MANY}%")
+        ),
+    ):
+        change = {"spec": {"updateStrategy": strategy}}
+        await stage.patch(DAEMON_SETS, "a", change, how=PatchType.MERGE, write=DRY)
+
+
+@case("create", "invalid StatefulSet")
+async def claims_of_one_name_are_one_volume(stage: Stage) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = [{"metadata": {"name": "a"}, "spec": claim}]
+    volumes = [{"name": "a", "emptyDir": {}}, {"name": "a"}]
+    made = templated(STATEFUL_SETS, "a", {"volumes": volumes}, volumeClaimTemplates=claims * 2)
+    await stage.create(STATEFUL_SETS, made, write=DRY)
+
+
+@case("create", "invalid CronJob")
+async def schedules_with_numbers_that_are_none(stage: Stage) -> None:
+    pod = {"restartPolicy": "Never", "containers": [container()]}
+    for schedule in (
+        *(f"{number} * * * *" for number in ("\u00b2", MANY, "+1", "0x1", f"*/{MANY}", f"1-{MANY}", "*/-5")),
+        *(
+            f"@every {time}"
+            for time in ("", "0", "1", "x", "1x", ".s", "-1s", "1\u00b2s", "1s 2s", '"1s', f"{MANY}s")
+        ),
+    ):
+        spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+        await stage.create(CRON_JOBS, named(CRON_JOBS, "a", spec=spec), write=DRY)
+
+
+@case("update", "owners")
+async def what_is_dropped_late_is_owned(stage: Stage) -> None:
+    spec = {"holderIdentity": "a", "preferredHolder": "b", "strategy": "OldestEmulationVersion"}
+    await stage.update(LEASES, "a", named(LEASES, "a", spec=spec))
+    await stage.create(LEASES, named(LEASES, "b", spec=spec))
+    await stage.patch(LEASES, "b", {"metadata": {"labels": {"a": "b"}}}, how=PatchType.MERGE)
+    another = Write(manager="another")
+    await stage.patch(LEASES, "b", {"spec": {"preferredHolder": "c"}}, how=PatchType.MERGE, write=another)
+    await stage.apply(LEASES, "b", named(LEASES, "b", spec={"preferredHolder": "d"}))
+    rolling = {"rollingUpdate": {"maxUnavailable": 2}}
+    await stage.create(STATEFUL_SETS, templated(STATEFUL_SETS, "a", serviceName="a", updateStrategy=rolling))
+
+
+@case("update", "optimistic locking")
+async def versions_that_nothing_holds(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    for version in ("\u00b2", "-1", "99999999999999999999", MANY):
+        held = with_metadata(config_map("a"), resourceVersion=version)
+        await stage.update(CONFIG_MAPS, "a", held)
+        await stage.patch(CONFIG_MAPS, "a", held, how=PatchType.MERGE)
+
+
+@case("patch json", "merge-key list")
+async def places_in_a_list_that_nothing_holds(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, with_metadata(config_map("a"), finalizers=["example.com/a"]))
+    for place in ("\u00b2", MANY, f"-{MANY}"):
+        change = [{"op": "add", "path": f"/metadata/finalizers/{place}", "value": "example.com/b"}]
+        await stage.patch(CONFIG_MAPS, "a", change, how=PatchType.JSON)
+    await stage.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": None}}, how=PatchType.MERGE)
+
+
+@case("create", "invalid Lease")
+async def times_in_letters_beyond_ascii(stage: Stage) -> None:
+    for time in (
+        "2020-01-01T00:00:0\u00b2Z",
+        "2020-01-01T00:00:00.\u00b2Z",
+        "\u0662020-01-01T00:00:00.000000Z",
+    ):
+        await stage.create(LEASES, named(LEASES, "a", spec={"renewTime": time}))

@@ -12,6 +12,7 @@ from trimtab.kube.cluster import PatchType, Write
 TABLE = Table(__name__)
 case = TABLE.case
 LOCAL = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+DRY = Write(dry_run=True)
 PAIR = [{"port": 53, "name": "tcp"}, {"port": 53, "name": "udp", "protocol": "UDP"}]
 
 
@@ -211,3 +212,27 @@ CHANGED: dict[str, tuple[dict[str, Any], ...]] = {
 }
 for _name, (_before, *_changes) in CHANGED.items():
     TABLE.add("patch merge", "addresses of Services", _name, _patched, _before, *_changes)
+
+
+@case("create", "addresses of Services")
+async def nobody_gets_an_address(stage: Stage) -> None:
+    nameless: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {}}
+    for spec in (
+        {"clusterIP": "10.96.0.67"},
+        {"clusterIP": "10.96.0.1"},
+        {"clusterIP": "None"},
+        {"type": "ExternalName", "externalName": "a.example"},
+    ):
+        await stage.create(SERVICES, {**nameless, "spec": {"ports": [{"port": 80}], **spec}})
+    for write in (Write(), DRY):
+        await stage.create(SERVICES, {**nameless, "spec": {"ports": [{"port": 80}]}}, write=write)
+
+
+@case("update", "addresses of Services")
+async def what_is_made_through_the_status_is_given_nothing(stage: Stage) -> None:
+    await stage.update(SERVICES, "a", _service("a"), subresource="status")
+    await stage.update(SERVICES, "a", _service("a", selector={"a": "b"}))
+    for change in ({"ports": [{"port": 81}]}, {"type": "NodePort"}, {"clusterIP": "10.96.0.68"}):
+        await stage.patch(SERVICES, "a", {"spec": change}, how=PatchType.MERGE)
+    for spec in (LOCAL, {"clusterIP": "None"}, {**LOCAL, "clusterIP": "10.96.0.69"}):
+        await stage.update(SERVICES, "b", _service("b", **spec), subresource="status")

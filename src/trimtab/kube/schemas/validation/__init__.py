@@ -183,7 +183,7 @@ KINDS: Mapping[str, Rules] = {
     ),
     f"{_STORAGE}VolumeAttachment": Rules(create=drivers.attachment, update=drivers.attachment_update),
     f"{_STORAGE}VolumeAttributesClass": Rules(
-        create=drivers.attributes_class, update=drivers.attributes_class_update
+        create=drivers.attributes_class, update=drivers.attributes_class_update, rechecked=False
     ),
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": Rules(
         create=definitions.definition,

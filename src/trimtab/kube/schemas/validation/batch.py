@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.inner import inner
 from trimtab.kube.schemas.schedules import BadSchedule, parse_schedule
-from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required
+from trimtab.kube.schemas.validation.causes import Causes, entries, invalid, not_supported, part, required
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero
 from trimtab.kube.schemas.validation.pods import pod_template
@@ -103,8 +104,28 @@ def job_update(new: Json, old: Json) -> Causes:
     for name in FIXED:
         free = name == "template" and before.get("suspend")
         if spec.get(name) != before.get(name) and not free:
-            held = inner(spec.get(name), "PodTemplateSpec") if name == "template" else spec.get(name)
-            yield invalid(f"spec.{name}", held, IMMUTABLE)
+            yield invalid(f"spec.{name}", _held(spec.get(name), name), IMMUTABLE)
+
+
+def _held(value: Any, name: str) -> Any:
+    """What may not change, as the server holds it."""
+    if name == "template":
+        return inner(value, "PodTemplateSpec")
+    if name != "podFailurePolicy" or value is None:
+        return value
+    return Shown(Rules=[_held_rule(rule) for _, rule in entries(value.get("rules"))])
+
+
+def _held_rule(rule: Json) -> Shown:
+    codes = rule.get("onExitCodes")
+    shown = codes and Shown(
+        ContainerName=codes.get("containerName"), Operator=codes.get("operator"), Values=codes.get("values")
+    )
+    conditions = [
+        Shown(Type=each.get("type"), Status=each.get("status"))
+        for _, each in entries(rule.get("onPodConditions"))
+    ]
+    return Shown(Action=rule.get("action"), OnExitCodes=shown, OnPodConditions=conditions or None)
 
 
 #: what no update may change, in the server's order

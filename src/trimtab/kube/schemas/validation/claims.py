@@ -15,13 +15,14 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
-from trimtab.kube.schemas.validation.names import dns_subdomain
+from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
 from trimtab.kube.schemas.validation.selectors import label_selector
 
 Json = Mapping[str, Any]
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
 POSITIVE = "must be greater than zero"
+SOURCE = ("apiGroup", "kind", "name")
 
 
 def claim_spec(spec: Json, path: str) -> Causes:
@@ -46,6 +47,37 @@ def claim_spec(spec: Json, path: str) -> Causes:
     mode = spec.get("volumeMode")
     if mode is not None and mode not in VOLUME_MODES:
         yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+    yield from _data_sources(spec, path)
+
+
+def _data_sources(spec: Json, path: str) -> Causes:
+    """What is wrong with what a volume is filled from: two fields that say the same."""
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    for source, name in ((old, "dataSource"), (new, "dataSourceRef")):
+        if source is not None:
+            yield from _data_source(source, f"{path}.{name}")
+    if old is not None and new is not None and any(old.get(each) != new.get(each) for each in SOURCE):
+        yield invalid(path, {}, "must match dataSourceRef")
+
+
+def _data_source(source: Json, path: str) -> Causes:
+    group = source.get("apiGroup") or ""
+    for name in ("name", "kind"):
+        if not source.get(name):
+            yield required(f"{path}.{name}")
+    if not group and source.get("kind") != "PersistentVolumeClaim":
+        told = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        yield invalid(path, source.get("kind", ""), told)
+    if group:
+        yield from each_invalid(f"{path}.apiGroup", group, dns_subdomain(group))
+
+
+def provisioner_name(name: str, path: str) -> Causes:
+    """What is wrong with the name of whoever makes or changes volumes."""
+    if not name:
+        yield required(path)
+    else:
+        yield from each_invalid(path, name.lower(), qualified_name(name.lower()))
 
 
 def access_modes(modes: list[str], path: str) -> Causes:

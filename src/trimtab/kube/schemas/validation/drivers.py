@@ -19,6 +19,7 @@ from trimtab.kube.schemas.validation.causes import (
     required,
     too_long,
 )
+from trimtab.kube.schemas.validation.claims import provisioner_name
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain, qualified_name
 from trimtab.kube.schemas.validation.selectors import label_selector
@@ -157,8 +158,7 @@ def attachment_update(new: Json, old: Json) -> Causes:
 
 def attributes_class(manifest: Json) -> Causes:
     """What is wrong with a VolumeAttributesClass."""
-    if not manifest.get("driverName"):
-        yield required("driverName")
+    yield from provisioner_name(manifest.get("driverName", ""), "driverName")
     parameters = manifest.get("parameters") or {}
     if not parameters:
         yield required("parameters", "must contain at least one key/value pair")
@@ -168,6 +168,7 @@ def attributes_class(manifest: Json) -> Causes:
 
 def attributes_class_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a VolumeAttributesClass."""
-    for name, told in (("driverName", "driverName"), ("parameters", "parameters")):
+    for name in ("driverName", "parameters"):
         if new.get(name) != old.get(name):
-            yield forbidden(name, f"updates to {told} are forbidden.")
+            yield forbidden(name, f"updates to {name} are forbidden.")
+    yield from attributes_class(new)

@@ -16,9 +16,15 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
-from trimtab.kube.schemas.validation.claims import POSITIVE, VOLUME_MODES, access_modes, claim_spec
+from trimtab.kube.schemas.validation.claims import (
+    POSITIVE,
+    VOLUME_MODES,
+    access_modes,
+    claim_spec,
+    provisioner_name,
+)
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
-from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
+from trimtab.kube.schemas.validation.names import dns_subdomain
 from trimtab.kube.schemas.validation.sources import host_path
 
 Json = Mapping[str, Any]
@@ -146,11 +152,7 @@ def volume_update(new: Json, old: Json) -> Causes:
 
 def storage_class(manifest: Json) -> Causes:
     """What is wrong with a StorageClass."""
-    provisioner = manifest.get("provisioner", "")
-    if not provisioner:
-        yield required("provisioner")
-    else:
-        yield from each_invalid("provisioner", provisioner.lower(), qualified_name(provisioner.lower()))
+    yield from provisioner_name(manifest.get("provisioner", ""), "provisioner")
     for name, allowed in (
         ("reclaimPolicy", ("Delete", "Retain")),
         ("volumeBindingMode", ("Immediate", "WaitForFirstConsumer")),

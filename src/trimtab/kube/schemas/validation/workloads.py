@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trimtab.kube.gotext import Shown, quoted
+from trimtab.kube.integers import nearest
 from trimtab.kube.schemas.inner import difference
 from trimtab.kube.schemas.validation.causes import (
     Causes,
@@ -194,9 +195,8 @@ def stateful_set(manifest: Json, *, created: bool = True) -> Causes:
 def _with_claims(spec: Json) -> Json:
     """The template with a volume for each claim that will be made."""
     template = part(spec, "template")
-    claimed = [
-        part(claim, "metadata").get("name", "") for _, claim in entries(spec.get("volumeClaimTemplates"))
-    ]
+    claims = entries(spec.get("volumeClaimTemplates"))
+    claimed = dict.fromkeys(part(claim, "metadata").get("name", "") for _, claim in claims)
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claimed]
     others = [
         each for _, each in entries(part(template, "spec").get("volumes")) if each.get("name") not in claimed
@@ -305,7 +305,8 @@ def _daemon_set_strategy(strategy: Json) -> Causes:
     if kind == "RollingUpdate":
         yield from _rolling_daemon_set(rolling, f"{path}.rollingUpdate")
     elif kind != "OnDelete":
-        shown = Shown({"Type": kind, "RollingUpdate": strategy.get("rollingUpdate")})
+        held = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+        shown = Shown({"Type": kind, "RollingUpdate": Shown(held) if rolling else None})
         yield not_supported(path, shown, ("RollingUpdate", "OnDelete"))
 
 
@@ -330,13 +331,13 @@ def int_or_percent(value: int | str, path: str) -> Causes:
 
 def at_most_all(value: int | str, path: str) -> Causes:
     """A percentage of at most a hundred."""
-    if isinstance(value, str) and not percent(value) and int(value[:-1]) > 100:
+    if isinstance(value, str) and not percent(value) and nearest(value[:-1]) > 100:
         yield invalid(path, value, "must not be greater than 100%")
 
 
 def _is_none(value: int | str) -> bool:
     if isinstance(value, str):
-        return int(value[:-1]) == 0 if not percent(value) else not value.isdigit() or int(value) == 0
+        return nearest(value if percent(value) else value[:-1]) == 0
     return value == 0
 
 
