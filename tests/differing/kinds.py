@@ -66,6 +66,8 @@ def _definition(rule: str) -> dict[str, Any]:
     }
 
 
+NETWORK_POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+OPEN_POLICY = _named("networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}})
 APPS = "/apis/apps/v1/namespaces/default"
 REVISIONS, DAEMONS, SETS = (
     f"{APPS}/controllerrevisions",
@@ -403,5 +405,17 @@ KINDS: Differences = {
         real="told in random order",
         ours="told in the order given",
         proofs=(Proof(asked=post(SETS, CLAIMING), by_lot=True),),
+    ),
+    "`generation` of a NetworkPolicy": Difference(
+        real="counts changes that state an empty list or map where there is none",
+        ours="counts what changes",
+        proofs=(
+            Proof(
+                given=(post(NETWORK_POLICIES, OPEN_POLICY),),
+                asked=patch(f"{NETWORK_POLICIES}/differing{DRY}", {"spec": {"egress": []}}, MERGE),
+                part=("metadata", "generation"),
+                after=(delete(f"{NETWORK_POLICIES}/differing"),),
+            ),
+        ),
     ),
 }

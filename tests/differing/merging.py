@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.apiserver.bad_requests import APPLY, JSON_PATCH, MERGE, STRATEGIC
+from tests.apiserver.bad_requests import APPLY, JSON_PATCH, STRATEGIC
 from tests.apiserver.wire import Exchange, delete
 from tests.differing.asking import Difference, Differences, Proof, patch, post
 from tests.kube.merging.samples import GADGET_CRD, GROUP
@@ -12,8 +12,6 @@ from tests.kube.merging.samples import GADGET_CRD, GROUP
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
 GADGETS = f"/apis/{GROUP}/v1/namespaces/default/gadgets"
-ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
-RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 SCALERS = {
     version: f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
     for version in ("v1", "v2")
@@ -143,24 +141,6 @@ MERGING: Differences = {
                     "alice",
                     _map("differing-times", metadata={"managedFields": [{"time": "yesterday"}]}),
                 )
-            ),
-        ),
-    ),
-    "an empty list inside a list that has one owner, such as `resourceNames: []` in a rule": Difference(
-        real="whoever states it owns the whole list, though nothing of it is kept",
-        ours="stating it is stating nothing",
-        proofs=(
-            Proof(
-                given=(
-                    post(f"{ROLES}?fieldManager=alice", {"metadata": {"name": "differing"}, "rules": [RULE]}),
-                ),
-                asked=patch(
-                    f"{ROLES}/differing?fieldManager=bob&dryRun=All",
-                    {"rules": [{**RULE, "resourceNames": []}]},
-                    MERGE,
-                ),
-                part=("metadata", "managedFields", 0, "manager"),
-                after=(delete(f"{ROLES}/differing"),),
             ),
         ),
     ),

@@ -78,27 +78,37 @@ def _struct(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     return written
 
 
-def as_stated(written: Any, given: Any, schema: Schema | None) -> Any:
-    """What is written, with the empty lists and maps that were given where null is written for them.
+def as_stated(written: Any, given: Any, schema: Schema | None, *, listed: bool = False) -> Any:
+    """What is written, with what was given and is kept as nothing: whoever states it owns it.
 
-    They are kept as nothing, like fields of features that are off, but whoever states one owns it.
+    That are empty lists and maps where null is written for them, and anywhere in what is `listed` in a list
+    that is owned as a whole; and fields of features that are off.
     """
     if schema is None or schema.preserves_unknown:
         return written
     if isinstance(written, list) and isinstance(given, list) and len(written) == len(given):
-        return [as_stated(*pair, schema.element) for pair in zip(written, given, strict=True)]
+        listed = listed or schema.list_type == "atomic"
+        return [as_stated(*pair, schema.element, listed=listed) for pair in zip(written, given, strict=True)]
     if not isinstance(written, dict) or not isinstance(given, dict):
         return written
     stated = {
         name: given[name]
         if value is None and given.get(name) in ([], {})
-        else as_stated(value, given.get(name), schema.child(name))
+        else as_stated(value, given.get(name), schema.child(name), listed=listed)
         for name, value in written.items()
     }
-    dropped = SWITCHED_OFF.get(schema.model, frozenset()) & given.keys()
     return stated | {
-        name: given[name] for name in dropped if not means_nothing(given[name], schema.child(name))
+        name: given[name]
+        for name in given.keys() - written.keys()
+        if _is_dropped(given[name], name, schema, listed=listed)
     }
+
+
+def _is_dropped(value: Any, name: str, schema: Schema, *, listed: bool) -> bool:
+    """Whether a value that is not written has an owner all the same."""
+    if name in SWITCHED_OFF.get(schema.model, ()):
+        return not means_nothing(value, schema.child(name))
+    return listed and value in ([], {}) and schema.child(name) is not None
 
 
 def means_nothing(value: Any, field: Schema | None) -> bool:

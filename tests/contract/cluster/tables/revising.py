@@ -18,6 +18,7 @@ from tests.contract.cluster.kinds import (
     INGRESSES,
     JOBS,
     LEASES,
+    NETWORK_POLICIES,
     PRIORITY_CLASSES,
     REPLICA_SETS,
     ROLES,
@@ -233,6 +234,33 @@ async def schedules_with_numbers_that_are_none(stage: Stage) -> None:
     ):
         spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
         await stage.create(CRON_JOBS, named(CRON_JOBS, "a", spec=spec), write=DRY)
+
+
+@case("update", "owners")
+async def whoever_states_an_empty_list_in_a_list_owns_that(stage: Stage) -> None:
+    rule: dict[str, Any] = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+    await stage.create(ROLES, named(ROLES, "a", rules=[rule]))
+    for how in (PatchType.MERGE, PatchType.STRATEGIC):
+        for manager, names in (("none", None), ("empty", [])):
+            change = {"rules": [{**rule, "resourceNames": names}]}
+            await stage.patch(ROLES, "a", change, how=how, write=Write(manager=f"{how.name}-{manager}"))
+    stated = named(ROLES, "a", rules=[{**rule, "nonResourceURLs": []}])
+    await stage.update(ROLES, "a", stated, write=Write(manager="another"))
+    await stage.apply(ROLES, "a", stated)
+    await stage.apply(ROLES, "a", named(ROLES, "a", rules=[rule]))
+
+
+@case("update", "owners")
+async def whoever_states_an_empty_list_in_a_selector_owns_nothing(stage: Stage) -> None:
+    selector = {"matchLabels": {"app": "a"}}
+    await stage.given(BUDGETS, named(BUDGETS, "a", spec={"minAvailable": 1, "selector": selector}))
+    change: dict[str, Any] = {"spec": {"selector": {"matchExpressions": []}}}
+    await stage.patch(BUDGETS, "a", change, how=PatchType.MERGE, write=Write(manager="another"))
+    rules = [{"from": [{"podSelector": selector}]}]
+    spec = {"podSelector": {}, "ingress": rules}
+    await stage.given(NETWORK_POLICIES, named(NETWORK_POLICIES, "a", spec=spec))
+    stated = named(NETWORK_POLICIES, "a", spec={"ingress": [{**rules[0], "ports": []}]})
+    await stage.apply(NETWORK_POLICIES, "a", stated)
 
 
 @case("update", "owners")
