@@ -193,9 +193,41 @@ async def what_jobs_do_about_failures_stays(stage: Stage) -> None:
         {"rules": []},
         {"rules": [{**rule, "onExitCodes": {**codes, "containerName": None}}]},
         {"rules": [rule, disrupted]},
+        {"rules": [{**rule, "action": "Any"}]},
     )
     for policy in policies:
         await stage.patch(JOBS, "a", {"spec": {"podFailurePolicy": policy}}, how=PatchType.MERGE, write=DRY)
+
+
+CODES: dict[str, Any] = {"operator": "In", "values": [1]}
+DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
+FAILURES: tuple[dict[str, Any], ...] = (
+    {"action": "FailJob"},
+    {"onExitCodes": CODES},
+    {"action": "Any", "onExitCodes": CODES},
+    {"action": "FailIndex", "onExitCodes": CODES},
+    {"action": "FailJob", "onExitCodes": CODES, "onPodConditions": [DISRUPTED]},
+    {"action": "FailJob", "onExitCodes": {"operator": "", "values": [2, 0, 2]}},
+    {"action": "FailJob", "onExitCodes": {"operator": "Any", "values": []}},
+    {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 0, 2], "containerName": "other"}},
+    {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [*range(256)]}},
+    {"action": "Count", "onPodConditions": [{}, {"type": "A b", "status": "Maybe"}]},
+    {"action": "Count", "onPodConditions": [DISRUPTED] * 21},
+)
+
+
+@case("create", "invalid Job")
+async def rules_for_pods_that_fail(stage: Stage) -> None:
+    judged = {"action": "FailJob", "onExitCodes": CODES}
+    specs: list[dict[str, Any]] = [
+        {"podFailurePolicy": {"rules": rules}} for rules in ([judged] * 21, *([each] for each in FAILURES))
+    ]
+    specs += [{**specs[1], "podReplacementPolicy": policy} for policy in ("Any", "TerminatingOrFailed")]
+    for restart in ("Never", "OnFailure"):
+        for spec in specs:
+            pod = {"restartPolicy": restart, "containers": [container()]}
+            made = named(JOBS, "a", spec={**spec, "template": {"spec": pod}})
+            await stage.create(JOBS, made, write=DRY)
 
 
 @case("patch merge", "judged like new")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from trimtab.kube.gotext import Shown
 from trimtab.kube.schemas.inner import inner
 from trimtab.kube.schemas.schedules import BadSchedule, parse_schedule
-from trimtab.kube.schemas.validation.causes import Causes, entries, invalid, not_supported, part, required
+from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required
+from trimtab.kube.schemas.validation.failures import failure_policy, held_policy
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero
 from trimtab.kube.schemas.validation.pods import pod_template
@@ -68,16 +68,18 @@ def _job_spec(spec: Json, path: str) -> Causes:
         yield from at_least_zero(spec.get(name), f"{path}.{name}")
     yield from _indexed(spec, path)
     yield from pod_template(part(spec, "template"), f"{path}.template")
-    yield from _ends(part(part(spec, "template"), "spec"), f"{path}.template.spec.restartPolicy")
+    yield from _ends(spec, f"{path}.template.spec.restartPolicy")
 
 
-def _ends(pod: Json, path: str) -> Causes:
-    """A pod of a job is not started again for ever."""
-    policy = pod.get("restartPolicy", "Always")
+def _ends(spec: Json, path: str) -> Causes:
+    """A pod of a job is not started again for ever; one whose failure is judged, not at all."""
+    policy = part(part(spec, "template"), "spec").get("restartPolicy", "Always")
     if policy in ("", "Always"):
         yield required(path, 'valid values: "OnFailure", "Never"')
     elif policy not in ("OnFailure", "Never"):
         yield not_supported(path, policy, ("OnFailure", "Never"))
+    elif policy != "Never" and spec.get("podFailurePolicy") is not None:
+        yield invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
 def _indexed(spec: Json, path: str) -> Causes:
@@ -90,9 +92,13 @@ def _indexed(spec: Json, path: str) -> Causes:
     if spec.get("backoffLimitPerIndex") is not None and mode != "Indexed":
         told = "requires indexed completion mode"
         yield invalid(f"{path}.backoffLimitPerIndex", spec["backoffLimitPerIndex"], told)
+    judges = spec.get("podFailurePolicy") is not None
+    if judges:
+        yield from failure_policy(spec, f"{path}.podFailurePolicy")
     policy = spec.get("podReplacementPolicy")
-    if policy is not None and policy not in ("Failed", "TerminatingOrFailed"):
-        yield not_supported(f"{path}.podReplacementPolicy", policy, ("Failed", "TerminatingOrFailed"))
+    policies = ("Failed",) if judges else ("Failed", "TerminatingOrFailed")
+    if policy is not None and policy not in policies:
+        yield not_supported(f"{path}.podReplacementPolicy", policy, policies)
 
 
 def job_update(new: Json, old: Json) -> Causes:
@@ -113,19 +119,7 @@ def _held(value: Any, name: str) -> Any:
         return inner(value, "PodTemplateSpec")
     if name != "podFailurePolicy" or value is None:
         return value
-    return Shown(Rules=[_held_rule(rule) for _, rule in entries(value.get("rules"))])
-
-
-def _held_rule(rule: Json) -> Shown:
-    codes = rule.get("onExitCodes")
-    shown = codes and Shown(
-        ContainerName=codes.get("containerName"), Operator=codes.get("operator"), Values=codes.get("values")
-    )
-    conditions = [
-        Shown(Type=each.get("type"), Status=each.get("status"))
-        for _, each in entries(rule.get("onPodConditions"))
-    ]
-    return Shown(Action=rule.get("action"), OnExitCodes=shown, OnPodConditions=conditions or None)
+    return held_policy(value)
 
 
 #: what no update may change, in the server's order
