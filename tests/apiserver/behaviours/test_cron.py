@@ -50,7 +50,10 @@ def test_of_several_missed_moments_the_latest_counts() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "* * * *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "a * * * *", "5-1 * * * *", "*/x * * * *"],
+    [
+        *("", "* * * *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "a * * * *", "5-1 * * * *", "*/x * * * *"),
+        *(f"{number} * * * *" for number in ("\u00b2", "*/\u00b2", "9" * 4301, f"*/{'9' * 4301}")),
+    ],
 )
 def test_what_is_no_schedule_is_refused(text: str) -> None:
     with pytest.raises(BadSchedule):

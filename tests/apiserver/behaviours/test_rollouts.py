@@ -12,6 +12,7 @@ from tests.apiserver.behaviours.making import made
 from trimtab.apiserver.behaviours.rollouts import (
     Rollout,
     is_scaling,
+    revision_of,
     rolling_sizes,
     rollout_of,
     scaled_sizes,
@@ -112,3 +113,11 @@ def test_of_the_empty_old_sets_only_the_newest_are_kept() -> None:
     sets = [replica_set(tag, 0) for tag in "123"] + [replica_set("5", 1)]
     rollout: Rollout = rollout_of(wish, sets)
     assert [each["metadata"]["name"] for each in superfluous(rollout)] == ["web-1", "web-2"]
+
+
+@pytest.mark.parametrize("text", ["\u00b2", "9" * 4301, "many", ""])
+def test_annotations_that_are_no_numbers_say_nothing(text: str) -> None:
+    marked = replica_set("1", 3, desired=text, max=text)
+    marked["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = text
+    assert revision_of(marked) == 0
+    assert not is_scaling(rollout_of(deployment(5, tag="1"), [marked]))

@@ -70,6 +70,22 @@ async def test_claims_are_bound_by_the_default_class_and_outlive_their_pods() ->
         assert await stage.all("PersistentVolume") == []
 
 
+async def test_of_several_claims_of_one_name_the_last_is_made() -> None:
+    claims = [
+        {
+            "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}},
+        }
+        for size in ("1Gi", "2Gi")
+    ]
+    async with at_work() as stage:
+        await stage.create(workload("StatefulSet", "db", serviceName="db", volumeClaimTemplates=claims))
+        await stage.wait(2)
+        [found] = await stage.all("PersistentVolumeClaim")
+        assert found["spec"]["resources"]["requests"] == {"storage": "2Gi"}
+        assert (await stage.get("StatefulSet", "db"))["status"]["availableReplicas"] == 1
+
+
 async def test_a_daemon_set_follows_the_nodes() -> None:
     async with at_work() as stage:
         await stage.create(workload("DaemonSet", "agent"))
