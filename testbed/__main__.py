@@ -29,7 +29,7 @@ def registry_folder() -> Path:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    r"""Get and start the real parts: a Kubernetes control plane, PostgreSQL, Git servers, kustomize, helm.
+    """Get and start the real parts: a Kubernetes control plane, PostgreSQL, Git servers, kustomize, helm.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ def main() -> None:
 @click.argument("programs", nargs=-1, type=click.Choice(list(PROGRAMS)))
 @click.option("--control-plane", is_flag=True, help="Only what a control plane needs.")
 def build(programs: tuple[str, ...], *, control_plane: bool) -> None:
-    r"""Build PROGRAMS (default: all) unless the cache has them, and print where each is.
+    """Build PROGRAMS (default: all) unless the cache has them, and print where each is.
 
     \b
     Examples:
@@ -63,7 +63,7 @@ def build(programs: tuple[str, ...], *, control_plane: bool) -> None:
 @click.option("--postgres", is_flag=True, help="Start PostgreSQL, too.")
 @click.option("--git", is_flag=True, help="Start Git servers with one empty repository, too.")
 def up(*, nodes: int, controllers: bool, postgres: bool, git: bool) -> None:
-    r"""Start a testbed and keep it until Ctrl-C or `down`; everything in it is gone afterwards.
+    """Start a testbed and keep it until Ctrl-C or `down`; everything in it is gone afterwards.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.engine.mortal import FEW_KINDS, KEY, SETTINGS, Given
 from tests.engine.stage import config_map
@@ -27,7 +28,9 @@ from trimtab.settings import ClusterSettings
 
 #: an answer that does not come is given up soon, so that storms pass quickly
 HASTY = ClusterSettings(request_timeout=timedelta(seconds=1), watch_silence=timedelta(seconds=3))
-LIMIT = 90.0
+LIMIT = 240.0
+#: how long a server may be away is not the question here, and a starved machine makes it long
+PATIENT = replace(SETTINGS, patience=timedelta(seconds=LIMIT))
 SEEDS = (2, 3, 5)
 MORE = [*WANTED, config_map("swapped", sync_options="Replace=true", sync_wave="1")]
 
@@ -37,7 +40,7 @@ async def see_through(cluster: Cluster, namespace: str) -> None:
     units = RecordStore(cluster, namespace=namespace, keys=Keyring(KEY))
     clusters = GivenClusters()
     clusters.put(opened("here", cluster, namespaces=[namespace]))
-    engine = Engine(SETTINGS, clusters, Given(MORE), units, reconciliation=FEW_KINDS, key=KEY)
+    engine = Engine(PATIENT, clusters, Given(MORE), units, reconciliation=FEW_KINDS, key=KEY)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
         running = group.create_task(engine.run())
         await engine.known()

@@ -73,7 +73,7 @@ class Caller:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.features.calling"],
+            [sys.executable, "-X", "faulthandler", "-m", "tests.features.calling"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -72,6 +72,14 @@ def test_the_same_cause_below_one_root_is_told_once_and_counted() -> None:
     assert answer.sentence == "Pod shop/a cannot pull the image web:1 of container main."
 
 
+def test_an_object_that_suffers_twice_from_one_cause_is_counted_once() -> None:
+    both = pod("a")
+    again = {**both.manifest["status"]["containerStatuses"][0], "name": "other"}
+    both.manifest["status"]["containerStatuses"].append(again)
+    assert told(answer_from(facts(root(), both))) == [("image-pull", 0)]
+    assert told(answer_from(facts(root(), both, pod("b")))) == [("image-pull", 1)]
+
+
 def test_causes_nearer_to_the_commit_come_first() -> None:
     gone = GitUnreachable("host git.example", "its name cannot be resolved", "Mend the name")
     answer = answer_from(facts(root(), pod("a"), trouble=gone, source="https://git.example/shop.git"))

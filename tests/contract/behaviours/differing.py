@@ -141,6 +141,21 @@ async def _without_roles(stage: Stage) -> None:
     await remove(stage, ("ClusterRole", stage.namespace), ("ClusterRole", f"{stage.namespace}-part"))
 
 
+async def _budgeted_twice(stage: Stage) -> None:
+    """A pod that two budgets are about."""
+    for name in ("one", "another"):
+        rule = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
+        kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}}
+        await stage.create({**kind, "spec": rule})
+    await stage.create(bare_pod("web"))
+
+
+def _complaints(stage: Stage) -> set[str]:
+    """The reasons for which users are warned of the pod."""
+    about = [each for each in stage.audience.events.values() if each["involvedObject"]["name"] == "web"]
+    return {each["reason"] for each in about if each["type"] == "Warning"}
+
+
 # -- pods, nodes and volumes ----------------------------------------------------------------------------
 
 
@@ -241,6 +256,13 @@ DIFFERENCES: Mapping[str, Difference] = {
         real=[["get"]],
         ours=[],
         after=_without_roles,
+    ),
+    "several budgets of one pod": Difference(
+        how="The real controller complains and keeps any one of them up to date; here all of them are.",
+        story=_budgeted_twice,
+        seen=_complaints,
+        real={"MultiplePodDisruptionBudgets"},
+        ours=set(),
     ),
     "zones of endpoints": Difference(
         how="EndpointSlices say neither in which zone a pod is nor for which zones it is meant.",

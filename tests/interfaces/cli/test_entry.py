@@ -16,6 +16,7 @@ import pytest
 
 from trimtab import errors
 from trimtab.interfaces.cli.entry import run
+from trimtab.interfaces.cli.stopping import Stops
 
 TRIMTAB = str(Path(sys.executable).with_name("trimtab"))
 BUG = re.compile(r"Error: this is a bug in Trimtab, not your doing \(id ([0-9a-f]{8})\)\. (.*)\n")
@@ -133,15 +134,22 @@ UNINTERRUPTED = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
 def test_whoever_stops_the_real_command_ends_it_quietly(
     tmp_path: Path, by: tuple[str, ...], asked: signal.Signals, code: int
 ) -> None:
-    fifo = tmp_path / "config.toml"
+    fifo = tmp_path / "objects.yaml"
     os.mkfifo(fifo)
-    command = [*by, TRIMTAB, "--config", str(fifo), "settings"]
+    command = [*by, TRIMTAB, "health", "-f", str(fifo)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         with fifo.open("w"):  # opens when the command has come as far as reading it
             process.send_signal(asked)
         # The file has ended by now: a signal that came just before the read began is not left waiting for it.
         said = process.communicate(timeout=60)
         assert (process.returncode, said) == (code, (b"", b""))
+
+
+def test_a_command_that_is_over_is_ended_by_a_signal_as_any_program_is() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), Stops().heard():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_reader_that_has_gone_is_no_reason_to_complain() -> None:

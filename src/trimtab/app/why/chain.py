@@ -119,7 +119,7 @@ def _chains(facts: Facts, found: Iterable[_Found]) -> Iterator[Chain]:
     """One chain per cause and root, a few of each cause; what else suffers from the same is counted."""
     chains: dict[tuple[str, ResourceKey | str], Chain] = {}
     places: dict[str, list[tuple[str, ResourceKey | str]]] = {}
-    for each in found:
+    for each in _each_once(found):
         key, cause = each.finding.key, each.cause.name
         place = cause, facts.root_of(key) if key is not None else each.finding.what
         told = places.setdefault(cause, [])
@@ -130,6 +130,17 @@ def _chains(facts: Facts, found: Iterable[_Found]) -> Iterator[Chain]:
             told.append(place)
             chains[place] = _chain(facts, each)
     yield from chains.values()
+
+
+def _each_once(found: Iterable[_Found]) -> Iterator[_Found]:
+    """Of every object the first finding of a cause: two containers of a pod are one pod that suffers."""
+    seen: set[tuple[str, ResourceKey]] = set()
+    for each in found:
+        key = each.finding.key
+        if key is None or (each.cause.name, key) not in seen:
+            yield each
+        if key is not None:
+            seen.add((each.cause.name, key))
 
 
 def _chain(facts: Facts, found: _Found) -> Chain:

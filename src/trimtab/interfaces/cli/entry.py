@@ -32,8 +32,8 @@ def run_process() -> int:
             stream.reconfigure(errors="backslashreplace")
     environment = dict(os.environ)  # noqa: TID251 - this is the edge
     stops = Stops()
-    stops.hear()
-    code = run(sys.argv[1:], environment)
+    with stops.heard():
+        code = run(sys.argv[1:], environment)
     if code == INTERRUPTED:
         code = stops.code
     gc.freeze()  # the process ends: what is left goes with it, and need not be looked through before

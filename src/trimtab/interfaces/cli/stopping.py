@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 _BY_SIGNAL: Final = 128
@@ -14,11 +16,18 @@ class Stops:
     def __init__(self) -> None:
         self._signal = signal.SIGINT
 
-    def hear(self) -> None:
-        """Have SIGTERM end a command in order, as Ctrl-C does: what it holds is let go for others."""
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Have SIGTERM end what is done here in order, as Ctrl-C does: what it holds is let go for others."""
         # Where Ctrl-C is ignored, as by what a script put into the background, SIGTERM must not be, too.
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGTERM, self._interrupt)
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        before = signal.signal(signal.SIGTERM, self._interrupt)
+        try:
+            yield
+        finally:  # a process that is about to end anyway just ends
+            signal.signal(signal.SIGTERM, before)
 
     def _interrupt(self, number: int, _frame: object) -> None:
         self._signal = signal.Signals(number)
