@@ -28,6 +28,12 @@ def at(text: str) -> datetime:
         ("5/20 * * * *", "2026-01-01T00:06:00", "2026-01-01T00:25:00"),
         ("0 22 * * SUN", "2026-01-01T00:00:00", "2026-01-04T22:00:00"),
         ("@every 90s", "2026-01-01T00:00:00", "2026-01-01T00:01:30"),
+        ("5,35 9-17 * * mon-fri", "2026-01-02T17:35:00", "2026-01-05T09:05:00"),
+        ("0 0 */2 * mon", "2026-01-01T00:00:00", "2026-01-05T00:00:00"),  # an open field asks for both
+        ("10/20 3 * JAN,mar *", "2026-02-01T00:00:00", "2026-03-01T03:10:00"),
+        ("@daily", "2026-01-01T12:00:00", "2026-01-02T00:00:00"),
+        ("@hourly", "2026-01-01T12:00:00", "2026-01-01T13:00:00"),
+        ("30 2 1 * ?", "2026-01-01T02:30:00", "2026-02-01T02:30:00"),
         ("0 0 * * 0,3", "2026-01-01T00:00:00", "2026-01-04T00:00:00"),
     ],
 )
@@ -55,6 +61,18 @@ def test_nonsense_is_named(schedule: str, told: str) -> None:
     with pytest.raises(BadSchedule) as refused:
         parse_schedule(schedule)
     assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "* * * *", "60 * * * *", "*/0 * * * *", "5-1 * * * *", "*/x * * * *", " @daily"),
+        *(f"{number} * * * *" for number in ("\u00b2", "*/\u00b2", "9" * 4301, f"*/{'9' * 4301}")),
+    ],
+)
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises(BadSchedule):
+        parse_schedule(text)
 
 
 @given(

@@ -18,7 +18,7 @@ from trimtab.apiserver.behaviours.changes import (
     News,
     Update,
 )
-from trimtab.apiserver.behaviours.cron import BadSchedule, Schedule, schedule_from
+from trimtab.apiserver.behaviours.cron import Moments, moments_of
 from trimtab.apiserver.behaviours.events import CRON_JOB_VOICE
 from trimtab.apiserver.behaviours.jobs import is_finished
 from trimtab.apiserver.behaviours.kinds import CRON_JOB, JOB
@@ -45,6 +45,7 @@ from trimtab.apiserver.behaviours.manifests import (
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.cluster import Propagation
+from trimtab.kube.schemas.schedules import BadSchedule
 
 _FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -97,17 +98,17 @@ def job_name(cron_job: Manifest, due: datetime) -> str:
     return f"{name_of(cron_job)}-{int(due.timestamp()) // 60}"
 
 
-def _schedule(cron_job: Manifest) -> Schedule | None:
+def _schedule(cron_job: Manifest) -> Moments | None:
     """The schedule, unless the CronJob is suspended, going or not to be understood."""
     if is_going(cron_job) or cron_job["spec"].get("suspend"):
         return None
     try:
-        return schedule_from(cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone", ""))
+        return moments_of(cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone", ""))
     except BadSchedule:
         return None
 
 
-def _due(cron_job: Manifest, schedule: Schedule, now: datetime) -> datetime | None:
+def _due(cron_job: Manifest, schedule: Moments, now: datetime) -> datetime | None:
     """The latest moment that has come and was not served yet."""
     last = moment(status_of(cron_job).get("lastScheduleTime"))
     since = last or created_at(cron_job)
