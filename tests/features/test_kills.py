@@ -104,7 +104,7 @@ def standing(toll: Toll, scene: Scene) -> dict[str, Any]:
 
 def assert_refused(told: Heard, refusal: str, at: str) -> None:
     """One sentence says why nothing is done."""
-    assert refusal, (at, told)
+    assert refusal, f"{at}: {told}"
     (line,) = told.err.splitlines()
     assert (told.code in {2, 3}, line.startswith(f"Error: {refusal}")) == (True, True), told
 
