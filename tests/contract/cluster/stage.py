@@ -109,6 +109,7 @@ class Stage:
             try:
                 while True:
                     await self._found(resource, name)
+                    await asyncio.sleep(0)  # a cluster in memory answers at once: let others have a turn
             except NotFound:
                 self.say("gone", name)
 
@@ -119,6 +120,7 @@ class Stage:
                 found = (await self.cluster.discover()).resource(api_version, kind)
                 if found is not None:
                     return found
+                await asyncio.sleep(0)  # as above
 
     async def served(self, definition: Mapping[str, Any]) -> None:
         """Return when every version of a definition is served: a moment after it is established."""
