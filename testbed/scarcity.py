@@ -6,11 +6,15 @@ import asyncio
 import itertools
 import os
 import resource
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from trimtab.errors import Unavailable
+
+#: until then, `subprocess` itself left pipes open when it could not make all that it wanted
+PIPES_ARE_CLOSED = sys.version_info >= (3, 11, 4)
 
 
 def open_files() -> set[int]:

@@ -227,8 +227,10 @@ def test_whoever_is_killed_without_a_cluster_is_succeeded(
     assert (whole.code, says in whole.out) == (0, True), whole
     for number in spread(asked, A_FEW):
         home = home_in(tmp_path, f"home-{number}")
-        died, _ = counted(scene, home, spelt, dies_before=number)
-        assert (died.code, died.out in {"", whole.out}) == (-signal.SIGKILL, True), died
+        died, times = counted(scene, home, spelt, dies_before=number)
+        # How often it asks depends on how quickly its programs answer: it may be done before it is to die.
+        code = -signal.SIGKILL if times >= number else 0
+        assert (died.code, died.out in {"", whole.out}) == (code, True), (number, times, died)
         assert counted(scene, home, spelt)[0] == whole
 
 
