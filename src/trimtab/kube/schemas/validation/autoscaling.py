@@ -17,6 +17,7 @@ from trimtab.kube.schemas.validation.causes import (
     required,
 )
 from trimtab.kube.schemas.validation.names import path_segment
+from trimtab.kube.schemas.validation.references import kind_and_name
 
 Json = Mapping[str, Any]
 METRICS = {
@@ -57,16 +58,10 @@ def autoscaler(manifest: Json) -> Causes:
 
 
 def _scaled(reference: Json) -> Causes:
-    yield from _reference(reference, "spec.scaleTargetRef")
+    yield from kind_and_name(reference, "spec.scaleTargetRef")
     version = reference.get("apiVersion", "")
     if "/" not in version and version != "v1":
         yield invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")
-
-
-def _reference(reference: Json, path: str) -> Causes:
-    for name in ("kind", "name"):
-        text, place = reference.get(name, ""), f"{path}.{name}"
-        yield from each_invalid(place, text, path_segment(text)) if text else iter([required(place)])
 
 
 # -- metrics ----------------------------------------------------------------------------------------------
@@ -115,7 +110,7 @@ def _has_neither(target: Json, *names: str) -> bool:
 
 def _object(source: Json, path: str) -> Causes:
     target = part(source, "target")
-    yield from _reference(part(source, "describedObject"), f"{path}.describedObject")
+    yield from kind_and_name(part(source, "describedObject"), f"{path}.describedObject")
     yield from _named(part(source, "metric"), f"{path}.metric")
     yield from _target(target, f"{path}.target")
     if _has_neither(target, "value", "averageValue"):

@@ -36,11 +36,11 @@ from trimtab.kube.schemas.validation.names import (
     dns_subdomain,
     follows,
     label_causes,
-    path_segment,
     port_number,
     qualified_name,
     wildcard_subdomain,
 )
+from trimtab.kube.schemas.validation.references import kind_and_name
 from trimtab.kube.schemas.validation.selectors import label_selector
 
 Json = Mapping[str, Any]
@@ -316,9 +316,7 @@ def _typed_reference(reference: Json, path: str) -> Causes:
     group = reference.get("apiGroup")
     if group is not None:
         yield from each_invalid(f"{path}.apiGroup", group, dns_subdomain(group))
-    for name in ("kind", "name"):
-        text, place = reference.get(name, ""), f"{path}.{name}"
-        yield from each_invalid(place, text, path_segment(text)) if text else iter([required(place)])
+    yield from kind_and_name(reference, path)
 
 
 def _backend_service(target: Json, path: str) -> Causes:

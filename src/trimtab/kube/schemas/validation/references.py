@@ -1,4 +1,4 @@
-"""What is wrong with references to fields of a pod and to resources of its containers."""
+"""What is wrong with references: to other objects, to fields of a pod, to resources of its containers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.kube.schemas.validation.causes import Causes, each_invalid, invalid, not_supported, required
-from trimtab.kube.schemas.validation.names import qualified_name
+from trimtab.kube.schemas.validation.names import path_segment, qualified_name
 
 Json = Mapping[str, Any]
 #: what variables may tell of a pod, and what files may
@@ -30,6 +30,13 @@ KNOWN_FIELDS = POD_FIELDS | FILE_FIELDS | {"spec.restartPolicy", "spec.scheduler
 RESOURCE_FIELDS = tuple(
     f"{side}.{name}" for side in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
+
+
+def kind_and_name(reference: Json, path: str) -> Causes:
+    """What is wrong with the kind and the name of another object; both have to be there."""
+    for name in ("kind", "name"):
+        text, place = reference.get(name, ""), f"{path}.{name}"
+        yield from each_invalid(place, text, path_segment(text)) if text else iter([required(place)])
 
 
 def pod_field(reference: Json, path: str, *, in_volume: bool = False) -> Causes:
