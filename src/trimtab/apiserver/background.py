@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -42,6 +42,9 @@ class State(Struct, frozen=True, kw_only=True):
     url: str
     kubeconfig: str
     since: str
+
+
+_STATE: Final = msgspec.json.Decoder(State)
 
 
 # -- the process itself -----------------------------------------------------------------------------------
@@ -138,7 +141,7 @@ def _tidy(path: Path) -> None:
 def running(folder: Path) -> State | None:
     """The cluster that runs, if one does; what is left of one that died is not counted."""
     try:
-        state = msgspec.json.decode((folder / STATE).read_bytes(), type=State)
+        state = _STATE.decode((folder / STATE).read_bytes())
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
     return state if _born(state.pid) == state.born else None

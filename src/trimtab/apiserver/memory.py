@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
 import msgspec
 
@@ -49,9 +50,11 @@ from trimtab.kube.discovery import Discovery, Resource, ServerVersion
 from trimtab.kube.failures import failure, status_from, without_secrets
 from trimtab.kube.objects import KubeObject, Page, object_from
 from trimtab.kube.refusals import Refused, bad_request
+from trimtab.shapes import Shape
 from trimtab.tasks.clock import Clock
 
 PAGE = 500
+_VERSION: Final = Shape(ServerVersion)
 
 
 class MemoryCluster:
@@ -224,7 +227,7 @@ class MemoryCluster:
 
     async def version(self) -> ServerVersion:
         """What the server says of itself."""
-        return msgspec.convert(version_facts(), ServerVersion)
+        return _VERSION.of(version_facts())
 
     async def schema(self, api_version: str) -> bytes:
         """The OpenAPI v3 document of one group version, as JSON."""

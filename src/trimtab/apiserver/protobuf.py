@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -47,6 +47,9 @@ class Shapes(Struct, frozen=True):
     messages: tuple[tuple[Field, ...], ...]
 
 
+_SHAPES: Final = msgspec.json.Decoder(Shapes)
+
+
 class Envelope(Struct, frozen=True):
     """What the bytes say they are, and the message in them."""
 
@@ -59,7 +62,7 @@ class Envelope(Struct, frozen=True):
 def shapes() -> Shapes:
     """The shapes of all built-in kinds."""
     packed = (resources.files("trimtab.apiserver") / "data" / "wire.json.z").read_bytes()
-    return msgspec.json.decode(zlib.decompress(packed), type=Shapes)
+    return _SHAPES.decode(zlib.decompress(packed))
 
 
 @cache

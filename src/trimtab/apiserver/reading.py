@@ -10,7 +10,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ from trimtab.kube.gotext import quoted
 from trimtab.kube.integers import INT64, UINT64, whole
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.selectors import FieldSelector, LabelSelector, fields_matching, labels_matching
+from trimtab.shapes import Shape
 
 #: fields that built-in kinds may be selected by, besides name and namespace
 FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -133,6 +134,9 @@ class _Token(Struct, frozen=True):
     start: str = ""
 
 
+_TOKEN: Final = Shape(_Token)
+
+
 def listed(store: Store, address: Address, options: ListOptions) -> Listed:
     """One page of a collection."""
     chosen = selected(address.served, options.labels, options.fields)
@@ -216,7 +220,7 @@ def _token_in(text: str) -> _Token:
     except (binascii.Error, ValueError) as exc:
         raise _bad_token("illegal base64 data at input byte 0") from exc
     try:
-        token = msgspec.convert(decoded(raw), _Token)
+        token = _TOKEN.of(decoded(raw))
     except BadJson as exc:
         raise _bad_token(str(exc)) from exc
     except msgspec.ValidationError as exc:

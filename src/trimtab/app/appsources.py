@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.errors import InvalidSpec
+from trimtab.shapes import Shape
 from trimtab.sources.rendering.specs import SourceSpec
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ class AppSource(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
         return f"{whole}, as ${self.ref}" if self.ref else whole
 
 
+_ONE: Final = Shape(AppSource)
+
+
 class AppSources(Struct, frozen=True):
     """All sources of an app, in the order in which their objects come; most apps have one."""
 
@@ -102,6 +106,9 @@ class _Several(Struct, frozen=True):
     sources: tuple[AppSource, ...]
 
 
+_SEVERAL: Final = Shape(_Several)
+
+
 def sources_of(unit: SyncUnit) -> AppSources:
     """The sources that a unit's record names."""
     return sources_in(unit.source, f"app {unit.id}")
@@ -111,9 +118,9 @@ def sources_in(record: Any, subject: str = "history") -> AppSources:
     """The sources that a record holds."""
     try:
         if isinstance(record, dict) and "sources" in record:
-            found = msgspec.convert(record, _Several).sources
+            found = _SEVERAL.of(record).sources
         else:
-            found = (msgspec.convert(record, AppSource),)
+            found = (_ONE.of(record),)
     except msgspec.ValidationError as error:
         raise InvalidSpec(subject, f"its source cannot be read: {error}", "Sync it anew") from error
     if not found:

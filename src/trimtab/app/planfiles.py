@@ -84,6 +84,9 @@ class StoredPlan(Struct, frozen=True, kw_only=True, rename="camel"):
             raise moved(self.unit.id, found)
 
 
+_PLANS: Final = msgspec.json.Decoder(list[StoredPlan])
+
+
 def moved(app: str, found: Sequence[str]) -> PreconditionMoved:
     """The error that says what moved."""
     more = len(found) - _MOST_TOLD
@@ -111,6 +114,9 @@ class _File(Struct, frozen=True, kw_only=True):
     sealed: str
 
 
+_FILE: Final = msgspec.json.Decoder(_File)
+
+
 def written(plans: Iterable[StoredPlan], *, installation: str, keys: Keyring) -> bytes:
     """The file that holds these plans."""
     kept = list(plans)
@@ -127,7 +133,7 @@ def written(plans: Iterable[StoredPlan], *, installation: str, keys: Keyring) ->
 def read(content: bytes, *, name: str, installation: str, keys: Keyring) -> list[StoredPlan]:
     """The plans in a file; refused if it is of another cluster, or was edited."""
     try:
-        file = msgspec.json.decode(content, type=_File)
+        file = _FILE.decode(content)
         sealed = base64.b64decode(file.sealed, validate=True)
     except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(name) from error
@@ -137,7 +143,7 @@ def read(content: bytes, *, name: str, installation: str, keys: Keyring) -> list
         reason = "it was made for another cluster, or another installation in this one"
         raise InvalidSpec(f"plan file {name}", reason, "Choose the cluster with --context, or plan again")
     try:
-        plans = msgspec.json.decode(keys.opened(sealed, _seal_name(installation)), type=list[StoredPlan])
+        plans = _PLANS.decode(keys.opened(sealed, _seal_name(installation)))
     except (SealBroken, msgspec.MsgspecError) as error:
         raise _edited(name) from error
     if [each.shown for each in plans] != file.plans:

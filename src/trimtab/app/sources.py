@@ -75,11 +75,11 @@ async def open_manifests(
         yield SourceManifests(renderer, standby.get, charts.get, Wishes(settings.repositories), ASSUMED)
 
 
-def _checked_out(folder: Path, target: str) -> tuple[RevisionOrigin, str]:
+async def _checked_out(folder: Path, target: str) -> tuple[RevisionOrigin, str]:
     """The files of a folder as a revision of its repository has them, and the commit."""
     from trimtab.sources.checkouts import revision_in  # few folders are asked for their past
 
-    revision, below = revision_in(folder, target)
+    revision, below = await asyncio.to_thread(revision_in, folder, target)
     return RevisionOrigin(revision=revision, below=below), revision.commit
 
 
@@ -297,7 +297,7 @@ class SourceManifests:
         if source.folder and (not revision or revision.startswith(_FILES)):
             return _Read(source, FolderOrigin(path=source.folder), "")
         if source.folder:
-            tree, commit = await asyncio.to_thread(_checked_out, Path(source.folder), revision)
+            tree, commit = await _checked_out(Path(source.folder), revision)
             return _Read(source, tree, commit)
         if source.spec.chart:
             if source.spec.path:

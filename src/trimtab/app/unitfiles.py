@@ -20,6 +20,7 @@ from trimtab.app.appsources import HERE, AppSource, AppSources, check_sources, r
 from trimtab.engine.units import Destination, OnRemoval, Policy, SyncUnit
 from trimtab.errors import InvalidSpec
 from trimtab.resources import yaml
+from trimtab.shapes import Shape
 from trimtab.sources.rendering.specs import (
     Directory,
     FileParameter,
@@ -47,6 +48,8 @@ _INNER: Final[Mapping[str, type[Struct]]] = {
     "parameters": Parameter,
     "file_parameters": FileParameter,
 }
+_DESTINATION: Final = Shape(Destination)
+_SOURCE: Final = Shape(AppSource)
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -72,13 +75,16 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_removal: OnRemoval = msgspec.field(default=OnRemoval.KEEP, name="onRemoval")
 
 
+_FILE: Final = Shape(_File)
+
+
 def unit_in(content: bytes, unit_id: str, where: str, origin: Origin) -> SyncUnit:
     """The unit that a file describes."""
     if len(content) > LARGEST_FILE:
         raise InvalidSpec(where, f"it has more than {LARGEST_FILE >> 10} KiB", "A unit is a few lines")
     try:
-        file = msgspec.convert(yaml.load(content.decode(), source=where), _File)
-        destination = msgspec.convert({"cluster": HERE, **file.destination}, Destination)
+        file = _FILE.of(yaml.load(content.decode(), source=where))
+        destination = _DESTINATION.of({"cluster": HERE, **file.destination})
         sources = _sources(file, where, origin)
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InvalidSpec(where, f"it does not describe a unit: {error}", _MEND) from error
@@ -117,7 +123,7 @@ def _source(written: Mapping[str, Any], where: str, origin: Origin) -> AppSource
         reason = f"a source has no field {unknown[0]}; it has {', '.join(sorted(_SOURCE_FIELDS))}"
         raise InvalidSpec(where, reason, _MEND)
     spec = _spelled(written.get("spec", {}), SourceSpec, where)
-    return _settled(msgspec.convert({**written, "spec": spec}, AppSource), written, where, origin)
+    return _settled(_SOURCE.of({**written, "spec": spec}), written, where, origin)
 
 
 def _spelled(written: Any, kind: type[Struct], where: str) -> Any:

@@ -7,7 +7,7 @@ same and tell failures in the same words. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ from trimtab.kube.cluster import (
 )
 from trimtab.kube.discovery import Resource
 from trimtab.kube.objects import UNREADABLE, KubeObject
+from trimtab.shapes import Shape
 
 AGENT = "trimtab"  # the program that asks
 JSON = "application/json"
@@ -242,6 +243,9 @@ class _Spec(Struct, frozen=True):
     finalizers: tuple[str, ...] | None = None
 
 
+_SPEC: Final = Shape(_Spec)
+
+
 class _Metadata(Struct, frozen=True, rename="camel"):
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
@@ -253,6 +257,9 @@ class _Left(Struct, frozen=True):
     spec: Any = None
 
 
+_LEFT: Final = msgspec.json.Decoder(_Left)
+
+
 def left_by(answer: KubeObject) -> KubeObject | None:
     """What a deletion left of the object, by its answer: None once it is gone.
 
@@ -261,10 +268,10 @@ def left_by(answer: KubeObject) -> KubeObject | None:
     """
     if answer.kind == "Status":
         return None
-    left = msgspec.json.decode(answer.raw, type=_Left)
+    left = _LEFT.decode(answer.raw)
     kept = left.metadata.finalizers or left.metadata.deletion_grace_period_seconds
     if answer.key.group == "" and answer.kind == "Namespace":
-        kept = kept or msgspec.convert(left.spec, _Spec).finalizers
+        kept = kept or _SPEC.of(left.spec).finalizers
     return answer if left.metadata.deletion_timestamp and kept else None
 
 

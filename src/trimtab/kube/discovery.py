@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -155,18 +156,24 @@ class _Aggregated(Struct, frozen=True, kw_only=True):
     items: tuple[_AggregatedGroup, ...] | None
 
 
+_AGGREGATED: Final = msgspec.json.Decoder(_Aggregated)
+
+
 def is_aggregated(body: bytes) -> bool:
     """Whether the server answered with the aggregated form that was asked for first."""
-    return msgspec.json.decode(body, type=_KindOnly).kind == "APIGroupDiscoveryList"
+    return _KIND_ONLY.decode(body).kind == "APIGroupDiscoveryList"
 
 
 class _KindOnly(Struct, frozen=True):
     kind: str = ""
 
 
+_KIND_ONLY: Final = msgspec.json.Decoder(_KindOnly)
+
+
 def aggregated(*bodies: bytes) -> Discovery:
     """The discovery in aggregated documents, of `/api` and `/apis`."""
-    groups = [group for body in bodies for group in msgspec.json.decode(body, type=_Aggregated).items or ()]
+    groups = [group for body in bodies for group in _AGGREGATED.decode(body).items or ()]
     failed = {
         _joined(group.metadata.name, version.version): "its server does not answer"
         for group in groups
@@ -214,8 +221,14 @@ class _Groups(Struct, frozen=True, kw_only=True):
     groups: tuple[_Group, ...] | None
 
 
+_GROUPS: Final = msgspec.json.Decoder(_Groups)
+
+
 class _CoreVersions(Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...] | None
+
+
+_CORE_VERSIONS: Final = msgspec.json.Decoder(_CoreVersions)
 
 
 class _LegacyResource(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -232,11 +245,14 @@ class _LegacyResources(Struct, frozen=True, kw_only=True):
     resources: tuple[_LegacyResource, ...] | None
 
 
+_LEGACY_RESOURCES: Final = msgspec.json.Decoder(_LegacyResources)
+
+
 def group_versions(core: bytes, groups: bytes) -> tuple[str, ...]:
     """The group versions to ask one by one: core first, each group's preferred version before its others."""
-    named = msgspec.json.decode(groups, type=_Groups).groups or ()
+    named = _GROUPS.decode(groups).groups or ()
     return (
-        *(msgspec.json.decode(core, type=_CoreVersions).versions or ()),
+        *(_CORE_VERSIONS.decode(core).versions or ()),
         *(version for group in named for version in _preferred_first(group)),
     )
 
@@ -250,7 +266,7 @@ def _preferred_first(group: _Group) -> Iterator[str]:
 
 def legacy(api_version: str, body: bytes) -> tuple[Resource, ...]:
     """The resources in the document of one group version."""
-    return tuple(_legacy(api_version, msgspec.json.decode(body, type=_LegacyResources).resources or ()))
+    return tuple(_legacy(api_version, _LEGACY_RESOURCES.decode(body).resources or ()))
 
 
 def _legacy(api_version: str, served: Collection[_LegacyResource]) -> Iterator[Resource]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -62,6 +63,9 @@ class Status(Struct, frozen=True, kw_only=True):
     def causes(self) -> tuple[Cause, ...]:
         """The causes, if any were given."""
         return (self.details.causes if self.details else None) or ()
+
+
+_STATUS: Final = msgspec.json.Decoder(Status)
 
 
 class Refusal(TrimtabError):
@@ -129,7 +133,7 @@ def status_from(code: int, body: bytes, secrets: Collection[str] | None = None) 
     may repeat them, nor what the server holds of it.
     """
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = _STATUS.decode(body)
     except UNREADABLE:
         status = Status()
     if status.message:

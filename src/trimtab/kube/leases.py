@@ -11,7 +11,7 @@ import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -297,10 +297,13 @@ class _LeaseBody(Struct, frozen=True, kw_only=True):
     spec: _Spec = _Spec()
 
 
+_BODY: Final = msgspec.json.Decoder(_LeaseBody)
+
+
 def holding_in(lease: KubeObject) -> Holding:
     """What this Lease says; `ClusterUnreachable` if that is not what Leases say. Pure."""
     try:
-        spec = msgspec.json.decode(lease.raw, type=_LeaseBody).spec
+        spec = _BODY.decode(lease.raw).spec
     except UNREADABLE as error:
         reason = f"the server sent something that is no Lease: {error}"
         raise ClusterUnreachable(f"read {lease.key}", reason) from error

@@ -6,6 +6,7 @@ Pure. Indexes answer in JSON if they can and in HTML otherwise, so both forms of
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Final
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import msgspec
@@ -26,6 +27,9 @@ class _File(Struct, frozen=True):
 
 class _Page(Struct, frozen=True):
     files: list[_File]
+
+
+_PAGE: Final = msgspec.json.Decoder(_Page)
 
 
 def file_url(page: bytes, *, content_type: str, base: str, pin: Pin) -> str:
@@ -75,7 +79,7 @@ def _checked(file: _File, base: str, pin: Pin) -> str:
 
 def _json_files(page: bytes, pin: Pin) -> list[_File]:
     try:
-        return msgspec.json.decode(page, type=_Page).files
+        return _PAGE.decode(page).files
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise Unavailable(pin.project, "the package index answered with unreadable JSON") from exc
 

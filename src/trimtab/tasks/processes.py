@@ -50,6 +50,7 @@ _BOOT: Final = (
     "import sys; sys.path[:] = sys.argv[7:]; "
     "from trimtab.tasks.worker import main; main(*map(int, sys.argv[1:6]), sys.argv[6])"
 )
+_RAISED: Final = msgspec.json.Decoder(Raised)
 
 
 class WorkerCrashed(Unavailable):
@@ -335,7 +336,7 @@ class _Worker:
         except (ConnectionError, asyncio.IncompleteReadError) as gone:
             raise await self._crash(name) from gone
         self.jobs_done += 1
-        return body if tag is Tag.RETURNED else msgspec.json.decode(body, type=Raised)
+        return body if tag is Tag.RETURNED else _RAISED.decode(body)
 
     def kill(self) -> None:
         """End it and whatever it started, now."""

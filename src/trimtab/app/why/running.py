@@ -14,6 +14,7 @@ from trimtab.engine.health import HealthStatus
 from trimtab.engine.health.values import HOOK_FINALIZERS
 from trimtab.kube.times import BadTime, parse_time
 from trimtab.resources.counting import counted
+from trimtab.shapes import Shape
 
 _IMAGE: Final = frozenset(
     {
@@ -98,6 +99,9 @@ class _Pod(Struct, frozen=True, kw_only=True):
     status: Status = Status()
 
 
+_POD: Final = Shape(_Pod)
+
+
 class Pod(Struct, frozen=True, kw_only=True):
     """One pod and what is said of it."""
 
@@ -129,7 +133,7 @@ def pods(facts: Facts) -> Iterator[Pod]:
 
 def _status(seen: Seen) -> Status:
     try:
-        return msgspec.convert(seen.manifest, _Pod).status
+        return _POD.of(seen.manifest).status
     except msgspec.ValidationError:
         return Status()  # what cannot be read shows nothing
 
@@ -157,10 +161,13 @@ class _Workload(Struct, frozen=True, kw_only=True):
     status: _Has = _Has()
 
 
+_WORKLOAD: Final = Shape(_Workload)
+
+
 def lacks_pods(seen: Seen) -> bool:
     """Whether a controller has fewer pods than it wants; what it said about failing outlives the reason."""
     try:
-        found = msgspec.convert(seen.manifest, _Workload)
+        found = _WORKLOAD.of(seen.manifest)
     except msgspec.ValidationError:
         return False
     match seen.key.kind:
@@ -356,7 +363,7 @@ def _finalizers(seen: Seen) -> tuple[str, ...]:
 def _remaining(seen: Seen) -> str:
     """What a namespace that goes says about what is still in it; empty for other kinds."""
     try:
-        found = msgspec.convert(seen.manifest, _Conditioned).status.conditions
+        found = _CONDITIONED.of(seen.manifest).status.conditions
     except msgspec.ValidationError:
         return ""
     telling = [each.message for each in found if each.status == "True" and each.message]
@@ -369,6 +376,9 @@ class _Conditions(Struct, frozen=True, kw_only=True):
 
 class _Conditioned(Struct, frozen=True, kw_only=True):
     status: _Conditions = _Conditions()
+
+
+_CONDITIONED: Final = Shape(_Conditioned)
 
 
 def unwell(facts: Facts) -> Iterator[Finding]:

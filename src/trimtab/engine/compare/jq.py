@@ -38,6 +38,7 @@ MOST_REMEMBERED: Final = 10_000
 _TOO_SLOW: Final = "it was not done within {limit:g} s on {count} objects, and is not tried any more"
 #: for the process to start, on however busy a machine; jq's own time is counted by the kernel
 START: Final = timedelta(seconds=60)
+_MANIFESTS: Final = msgspec.json.Decoder(list[Manifest])
 
 
 class JqPaths:
@@ -89,7 +90,7 @@ class JqPaths:
             return manifests
         except (UserError, JobRaised):
             return manifests
-        return msgspec.json.decode(answer, type=list[Manifest])
+        return _MANIFESTS.decode(answer)
 
     def _job(self, expression: str, values: tuple[Raw, ...]) -> bytes:
         return msgspec.json.encode(jqworker.Job(expression, self._limit.total_seconds(), values))

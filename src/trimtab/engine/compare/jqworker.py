@@ -11,13 +11,16 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
 from trimtab.engine.compare.paths import Path, without_paths
 from trimtab.errors import InvalidSpec
+from trimtab.shapes import Shape
+
+_PATHS: Final = Shape(list[Path])
 
 
 class Job(Struct, frozen=True):
@@ -29,9 +32,12 @@ class Job(Struct, frozen=True):
     values: tuple[Raw, ...] = ()
 
 
+_JOB: Final = msgspec.json.Decoder(Job)
+
+
 def check(payload: bytes) -> bytes:
     """Nothing, or what is wrong with an expression."""
-    job = msgspec.json.decode(payload, type=Job)
+    job = _JOB.decode(payload)
     try:
         with _limited(job.limit):
             _compiled(job.expression)
@@ -42,7 +48,7 @@ def check(payload: bytes) -> bytes:
 
 def removed(payload: bytes) -> bytes:
     """The values less what the expression names, as a list."""
-    job = msgspec.json.decode(payload, type=Job)
+    job = _JOB.decode(payload)
     with _limited(job.limit):
         return b"[" + b",".join(_removed(job.expression, bytes(value)) for value in job.values) + b"]"
 
@@ -61,7 +67,7 @@ def _removed(expression: str, value: bytes) -> bytes:
     program = _compiled(expression)
     try:
         (found,) = program.input_text(value.decode()).all()
-        paths = msgspec.convert(found, list[Path])
+        paths = _PATHS.of(found)
         left = without_paths(msgspec.json.decode(value), paths)
     except ValueError as exc:
         # What jq says may quote the value, which may be a secret.

@@ -22,6 +22,7 @@ from trimtab.engine.health.values import (
     unknown,
 )
 from trimtab.resources.manifests import Manifest
+from trimtab.shapes import Shape
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
@@ -40,35 +41,36 @@ class _Judge(Struct, frozen=True):
     """How one kind is judged: the versions it is known in, what to read of it, and the rule."""
 
     versions: frozenset[str]
-    view: type[Any]
+    view: Shape[Any]
     rule: Callable[[Any], Health]
-    decoder: msgspec.json.Decoder[Any]
 
 
-def _judge(versions: str, view: type[Any], rule: Callable[[Any], Health]) -> _Judge:
-    return _Judge(frozenset(versions.split()), view, rule, msgspec.json.Decoder(view))
+def _judge(versions: str, view: Shape[Any], rule: Callable[[Any], Health]) -> _Judge:
+    return _Judge(frozenset(versions.split()), view, rule)
 
 
+_SEEN: Final = Shape(Seen)
+_WORKLOAD: Final = Shape(workloads.Workload)
+_SERVING: Final = Shape(serving.Serving)
+_CONDITIONED: Final = Shape(serving.Conditioned)
 _JUDGES: Final[dict[tuple[str, str], _Judge]] = {
-    ("apps", "Deployment"): _judge("v1", workloads.Workload, workloads.deployment),
-    ("apps", "StatefulSet"): _judge("v1", workloads.Workload, workloads.stateful_set),
-    ("apps", "DaemonSet"): _judge("v1", workloads.Workload, workloads.daemon_set),
-    ("apps", "ReplicaSet"): _judge("v1", workloads.Workload, workloads.replica_set),
-    ("batch", "Job"): _judge("v1", workloads.Job, workloads.job),
-    ("batch", "CronJob"): _judge("v1", workloads.CronJob, workloads.cron_job),
-    ("argoproj.io", "Workflow"): _judge("v1alpha1", workloads.Workflow, workloads.workflow),
-    ("", "Pod"): _judge("v1", pods.Pod, pods.pod),
-    ("", "Service"): _judge("v1", serving.Service, serving.service),
-    ("", "PersistentVolumeClaim"): _judge("v1", serving.Claim, serving.claim),
-    ("extensions", "Ingress"): _judge("v1beta1", serving.Serving, serving.ingress),
-    ("networking.k8s.io", "Ingress"): _judge("v1 v1beta1", serving.Serving, serving.ingress),
-    ("autoscaling", "HorizontalPodAutoscaler"): _judge("v1 v2", serving.Conditioned, serving.autoscaler),
-    ("policy", "PodDisruptionBudget"): _judge("v1", serving.Conditioned, serving.disruption_budget),
-    ("apiregistration.k8s.io", "APIService"): _judge(
-        "v1 v1beta1", serving.Conditioned, definitions.api_service
-    ),
+    ("apps", "Deployment"): _judge("v1", _WORKLOAD, workloads.deployment),
+    ("apps", "StatefulSet"): _judge("v1", _WORKLOAD, workloads.stateful_set),
+    ("apps", "DaemonSet"): _judge("v1", _WORKLOAD, workloads.daemon_set),
+    ("apps", "ReplicaSet"): _judge("v1", _WORKLOAD, workloads.replica_set),
+    ("batch", "Job"): _judge("v1", Shape(workloads.Job), workloads.job),
+    ("batch", "CronJob"): _judge("v1", Shape(workloads.CronJob), workloads.cron_job),
+    ("argoproj.io", "Workflow"): _judge("v1alpha1", Shape(workloads.Workflow), workloads.workflow),
+    ("", "Pod"): _judge("v1", Shape(pods.Pod), pods.pod),
+    ("", "Service"): _judge("v1", Shape(serving.Service), serving.service),
+    ("", "PersistentVolumeClaim"): _judge("v1", Shape(serving.Claim), serving.claim),
+    ("extensions", "Ingress"): _judge("v1beta1", _SERVING, serving.ingress),
+    ("networking.k8s.io", "Ingress"): _judge("v1 v1beta1", _SERVING, serving.ingress),
+    ("autoscaling", "HorizontalPodAutoscaler"): _judge("v1 v2", _CONDITIONED, serving.autoscaler),
+    ("policy", "PodDisruptionBudget"): _judge("v1", _CONDITIONED, serving.disruption_budget),
+    ("apiregistration.k8s.io", "APIService"): _judge("v1 v1beta1", _CONDITIONED, definitions.api_service),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _judge(
-        "v1", serving.Conditioned, definitions.custom_resource_definition
+        "v1", _CONDITIONED, definitions.custom_resource_definition
     ),
 }
 
@@ -86,7 +88,7 @@ def deletion_health(*, deleting: bool, finalizers: Iterable[str] = ()) -> Health
 def health_of(manifest: Manifest, rules: Iterable[HealthRule] = ()) -> Health | None:
     """How well one object is; None for kinds that have no health."""
     try:
-        seen = msgspec.convert(manifest, Seen)
+        seen = _SEEN.of(manifest)
     except _UNREADABLE as exc:
         return unknown(f"its metadata cannot be read: {exc}")
     going = _going(seen)
@@ -99,7 +101,7 @@ def health_of(manifest: Manifest, rules: Iterable[HealthRule] = ()) -> Health | 
     judge = _JUDGES.get((group, seen.kind))
     if judge is None:
         return None
-    return _judged(judge, version, seen.kind, lambda: msgspec.convert(manifest, judge.view))
+    return _judged(judge, version, seen.kind, lambda: judge.view.of(manifest))
 
 
 def health_in(
@@ -113,7 +115,7 @@ def health_in(
     if judged is not None:
         return judged
     judge = _JUDGES.get((group, kind))
-    return None if judge is None else _judged(judge, version, kind, lambda: judge.decoder.decode(raw))
+    return None if judge is None else _judged(judge, version, kind, lambda: judge.view.from_json(raw))
 
 
 def _by_rules(

@@ -5,6 +5,8 @@ Service, Ingress, PersistentVolumeClaim, HorizontalPodAutoscaler, PodDisruptionB
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 from msgspec import Struct
 
@@ -17,6 +19,8 @@ from trimtab.engine.health.values import (
     progressing,
     unknown,
 )
+
+_CONDITIONS: Final = msgspec.json.Decoder(tuple[Condition, ...])
 
 
 class LoadBalancer(Struct, frozen=True, kw_only=True, gc=False):
@@ -134,7 +138,7 @@ def autoscaler(view: Conditioned) -> Health:
     lines = view.lines
     if view.api_version == "autoscaling/v1":
         text = view.metadata.annotation(SCALING_CONDITIONS)
-        lines = msgspec.json.decode(text, type=tuple[Condition, ...]) if text else ()
+        lines = _CONDITIONS.decode(text) if text else ()
     for line in lines:
         if (line.reason or "") in _FAILING.get(line.type, ()):
             return degraded(line.message or "")

@@ -44,6 +44,7 @@ from trimtab.engine.units import (
 )
 from trimtab.errors import InvalidSpec, StoreUnavailable, TrimtabError
 from trimtab.resources import yaml
+from trimtab.shapes import Shape
 from trimtab.tasks import Clock, SystemClock
 
 _DECLARED: Final = ".yaml"
@@ -63,6 +64,9 @@ class _Declared(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     tenant: str = ""
 
 
+_DECLARATION: Final = Shape(_Declared)
+
+
 class _Noted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the engine notes of a unit."""
 
@@ -72,6 +76,9 @@ class _Noted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pinned: Pin | None = None
     left: tuple[LeftBehind, ...] = ()
     places: tuple[Place, ...] | None = None
+
+
+_NOTED: Final = msgspec.json.Decoder(_Noted)
 
 
 class FileStore:
@@ -297,7 +304,7 @@ def _read_declared(path: Path) -> _Declared:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InvalidSpec(str(path), "it is no file", "Move it elsewhere")
         value = yaml.load(path.read_text(encoding="utf-8"), source=path.name)
-        return msgspec.convert(value, _Declared)
+        return _DECLARATION.of(value)
     except FileNotFoundError:
         raise
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
@@ -308,7 +315,7 @@ def _read_declared(path: Path) -> _Declared:
 
 def _read_noted(path: Path) -> _Noted:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Noted)
+        return _NOTED.decode(path.read_bytes())
     except FileNotFoundError:
         return _Noted()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

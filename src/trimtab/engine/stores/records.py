@@ -61,6 +61,8 @@ _PATIENCE: Final = 8
 #: larger ones are sealed in a thread, because that takes milliseconds
 _LARGE: Final = 64 << 10
 _T = TypeVar("_T")
+_UNIT: Final = msgspec.json.Decoder(SyncUnit)
+_NAMES: Final = msgspec.json.Decoder(tuple[str, ...])
 
 
 class _Known(Struct, frozen=True, kw_only=True):
@@ -326,7 +328,7 @@ class RecordStore:
 
     def _unit_in(self, sealed: bytes, unit_id: str) -> SyncUnit:
         try:
-            return msgspec.json.decode(self._keys.opened(sealed, self._seal_name(unit_id)), type=SyncUnit)
+            return _UNIT.decode(self._keys.opened(sealed, self._seal_name(unit_id)))
         except msgspec.MsgspecError as error:
             raise SealBroken(f"unit {unit_id}", "it was written by a version that is not ours") from error
 
@@ -445,7 +447,7 @@ def _content(manifest: dict[str, Any]) -> bytes:
 def _chunk_names(manifest: dict[str, Any]) -> tuple[str, ...]:
     encoded = (manifest.get("data") or {}).get("chunks") or ""
     try:
-        return msgspec.json.decode(base64.b64decode(encoded), type=tuple[str, ...]) if encoded else ()
+        return _NAMES.decode(base64.b64decode(encoded)) if encoded else ()
     except (msgspec.MsgspecError, ValueError) as error:
         raise SealBroken("a record", "the names of its parts cannot be read", "Restore it") from error
 

@@ -32,6 +32,8 @@ from trimtab.kube.objects import Metadata
 from trimtab.resources.labels import RECORD_LABEL
 
 RENDER_LABEL: Final = "trimtab.dev/render"
+_OTHERS: Final = msgspec.json.Decoder(list[str])
+_GENERATED: Final = msgspec.json.Decoder(Generated)
 
 
 class MemoryArchive:
@@ -92,7 +94,7 @@ class RecordArchive:
 
     def _others(self, unit_id: str, digest: str, first: dict[str, bytes]) -> list[str]:
         try:
-            return msgspec.json.decode(first.get("others", b""), type=list[str])
+            return _OTHERS.decode(first.get("others", b""))
         except msgspec.MsgspecError as error:
             name = self._seal_name(unit_id, digest)
             raise SealBroken(name, "the names of its parts cannot be read", "Restore it") from error
@@ -128,7 +130,7 @@ class RecordArchive:
     def _opened(self, unit_id: str, digest: str, sealed: bytes) -> Generated:
         name = self._seal_name(unit_id, digest)
         try:
-            return msgspec.json.decode(self._keys.opened(sealed, name), type=Generated)
+            return _GENERATED.decode(self._keys.opened(sealed, name))
         except msgspec.MsgspecError as error:
             raise SealBroken(name, "it was written by a version that is not ours") from error
 

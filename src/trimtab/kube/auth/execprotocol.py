@@ -16,12 +16,14 @@ from trimtab.kube.auth.certificates import ClientPair, client_pair, validity_pro
 from trimtab.kube.auth.impersonation import is_sendable
 from trimtab.kube.auth.kubeconfig import EXEC_EXTENSION, ClusterEntry, Named, PluginEntry
 from trimtab.kube.auth.redaction import Secret
+from trimtab.shapes import Shape
 
 GROUP: Final = "client.authentication.k8s.io"
 VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 _KIND: Final = "ExecCredential"
 #: credentials are renewed this long before they expire, or a tenth of their life if that is shorter
 _MARGIN: Final = timedelta(seconds=30)
+_MOMENT: Final = Shape(datetime)
 
 
 class Credential(Struct, frozen=True, kw_only=True):
@@ -43,6 +45,9 @@ class _Answer(Struct, frozen=True, kw_only=True, rename="camel"):
     api_version: str = ""
     kind: str = ""
     status: _Status | None = None
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
 
 
 def entry_problem(entry: PluginEntry) -> tuple[str, str] | None:
@@ -137,7 +142,7 @@ def renewal(obtained: datetime, expires: datetime | None) -> datetime | None:
 
 def _status(stdout: bytes, entry: PluginEntry, subject: str, plugin: str) -> _Status:
     try:
-        answer = msgspec.json.decode(stdout, type=_Answer)
+        answer = _ANSWER.decode(stdout)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # What it printed may hold secrets, so the cause is not chained.
         raise _refused(subject, plugin, "did not print an ExecCredential in JSON") from None
@@ -159,7 +164,7 @@ def _time(text: str | None, subject: str, plugin: str) -> datetime | None:
     if not text:
         return None
     try:
-        moment = msgspec.convert(text, datetime)
+        moment = _MOMENT.of(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (msgspec.ValidationError, OverflowError):
         raise _refused(subject, plugin, "gave an expirationTimestamp that is not a time") from None

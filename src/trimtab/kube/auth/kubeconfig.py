@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from trimtab.errors import InvalidSpec, Missing
 from trimtab.kube.auth.redaction import Secret, quoted
 from trimtab.resources import yaml
+from trimtab.shapes import Shape
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 #: what is read in well under a second; hundreds of clusters with all their certificates have less
@@ -150,14 +151,14 @@ def parse(content: bytes, *, subject: str, folder: PurePath | None) -> Kubeconfi
         raise InvalidSpec(
             subject, f"current-context must be text, not {_called(current)}", "Put it in quotes"
         )
-    clusters = _named(document, "cluster", ClusterEntry, subject)
-    users = _named(document, "user", UserEntry, subject)
+    clusters = _named(document, "cluster", _CLUSTER, subject)
+    users = _named(document, "user", _USER, subject)
     return Kubeconfig(
         subject=subject,
         current_context=current,
         clusters={name: _cluster_in(folder, cluster) for name, cluster in clusters.items()},
         users={name: _user_in(folder, user) for name, user in users.items()},
-        contexts=_named(document, "context", ContextEntry, subject),
+        contexts=_named(document, "context", _CONTEXT, subject),
     )
 
 
@@ -330,7 +331,7 @@ def _without_nulls(value: object) -> object:
 
 
 def _named(
-    document: dict[Any, object], kind: str, entry_type: type[Entry], subject: str
+    document: dict[Any, object], kind: str, shape: Shape[Entry], subject: str
 ) -> dict[str, Named[Entry]]:
     """The list of entries of a kind, by name."""
     listed = document.get(f"{kind}s", [])
@@ -345,14 +346,14 @@ def _named(
         if name in found:
             raise InvalidSpec(subject, f"it has two {kind}s named {quoted(name)}", "Rename or remove one")
         whose = f"{subject}, {kind} {quoted(name)}"
-        found[name] = Named(subject=whose, entry=_converted(item.get(kind, {}), entry_type, whose))
+        found[name] = Named(subject=whose, entry=_converted(item.get(kind, {}), shape, whose))
     return found
 
 
-def _converted(value: object, entry_type: type[Entry], subject: str) -> Entry:
+def _converted(value: object, shape: Shape[Entry], subject: str) -> Entry:
     """The entry as its type, or one sentence about the field that is wrong."""
     try:
-        return msgspec.convert(value, entry_type, dec_hook=_secret)
+        return shape.of(value)
     except msgspec.ValidationError as exc:
         raise InvalidSpec(subject, _plainly(str(exc)), "Correct the field") from None
 
@@ -370,6 +371,11 @@ def _secret(wanted: type, value: object) -> Secret:
     if wanted is not Secret or not isinstance(value, str):
         raise TypeError(f"Expected `str`, got {_called(value)}")
     return Secret(value)
+
+
+_CLUSTER: Final = Shape(ClusterEntry, dec_hook=_secret)
+_USER: Final = Shape(UserEntry, dec_hook=_secret)
+_CONTEXT: Final = Shape(ContextEntry, dec_hook=_secret)
 
 
 def _cluster_in(folder: PurePath | None, cluster: Named[ClusterEntry]) -> Named[ClusterEntry]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from trimtab.kube import gotext
 from trimtab.kube.merging.fields import EMPTY, BadFields, FieldSet
+from trimtab.shapes import Shape
 
 APPLY, UPDATE = "Apply", "Update"
 MOST_UPDATERS = 10
@@ -88,10 +89,13 @@ class _Line(Struct, frozen=True, rename=_WIRE):
     subresource: str | None = None
 
 
+_LINES: Final = Shape(list[_Line])
+
+
 def owners_of(managed: Any) -> Owners:
     """Read `managedFields`; of two lines about the same owner the later one counts."""
     try:
-        lines = msgspec.convert(managed or [], list[_Line])
+        lines = _LINES.of(managed or [])
     except msgspec.ValidationError as exc:
         raise BadManagedFields(str(exc)) from exc
     entries = (_entry(number, line) for number, line in enumerate(lines))
@@ -146,10 +150,13 @@ class _Texts(Struct, frozen=True, rename=_WIRE):
     subresource: str | None = None
 
 
+_TEXTS: Final = Shape(list[_Texts | None])
+
+
 def are_lines(managed: Any) -> bool:
     """Whether this is a `managedFields` list, as far as it can be told from the types of its texts."""
     try:
-        msgspec.convert(managed, list[_Texts | None])
+        _TEXTS.of(managed)
     except msgspec.ValidationError:
         return False
     return True

@@ -10,7 +10,7 @@ import difflib
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -47,9 +47,12 @@ class _Inside(Struct, frozen=True):
     blanks: dict[str, dict[str, Any]]
 
 
+_INSIDE: Final = msgspec.json.Decoder(_Inside)
+
+
 @cache
 def _inside() -> _Inside:
-    return msgspec.json.decode(unpacked("inner.json.z"), type=_Inside)
+    return _INSIDE.decode(unpacked("inner.json.z"))
 
 
 def is_readable(api_version: str, kind: str) -> bool:

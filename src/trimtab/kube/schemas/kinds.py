@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec import Struct
 from trimtab.kube.schemas.schema import Schema
 
 DATA = Path(__file__).parent / "data"
+_DESCRIPTIONS: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
 
 
 class Resource(Struct, frozen=True, kw_only=True, gc=False):
@@ -98,16 +99,19 @@ class Kinds(Struct, frozen=True, kw_only=True, dict=True):
         }
 
 
+_KINDS: Final = msgspec.json.Decoder(Kinds)
+
+
 @cache
 def built_in() -> Kinds:
     """The built-in kinds of the Kubernetes version that this package knows."""
-    return msgspec.json.decode(unpacked("kinds.json.z"), type=Kinds)
+    return _KINDS.decode(unpacked("kinds.json.z"))
 
 
 @cache
 def descriptions() -> Mapping[str, Mapping[str, str]]:
     """What each type (under the empty name) and its fields are for, in the server's words."""
-    return msgspec.json.decode(unpacked("descriptions.json.z"), type=dict[str, dict[str, str]])
+    return _DESCRIPTIONS.decode(unpacked("descriptions.json.z"))
 
 
 def unpacked(name: str) -> bytes:

@@ -17,6 +17,8 @@ from trimtab.sources.rendering.detection import CHART
 Function: TypeAlias = Callable[[bytes], bytes]
 #: files that a chart may be made of
 MOST_FILES: Final = 10_000
+_FILES: Final = msgspec.msgpack.Decoder(dict[str, bytes])
+_OFFERS: Final = msgspec.msgpack.Decoder(list[Offer])
 
 
 class Text(Struct, frozen=True, kw_only=True):
@@ -29,16 +31,19 @@ class Text(Struct, frozen=True, kw_only=True):
     most: int
 
 
+_TEXT: Final = msgspec.msgpack.Decoder(Text)
+
+
 def read_index(payload: bytes) -> bytes:
     """What an index offers: for each chart its offers, encoded by themselves."""
-    text = msgspec.msgpack.decode(payload, type=Text)
+    text = _TEXT.decode(payload)
     found = offers_in(text.content, text.subject, text.most)
     return msgspec.msgpack.encode({name: msgspec.msgpack.encode(offers) for name, offers in found.items()})
 
 
 def index_in(told: bytes) -> dict[str, bytes]:
     """The offers of an index by the names of charts, each encoded by itself."""
-    return msgspec.msgpack.decode(told, type=dict[str, bytes])
+    return _FILES.decode(told)
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -47,6 +52,9 @@ class Choice(Struct, frozen=True, kw_only=True):
     subject: str
     target: str
     offers: bytes
+
+
+_CHOICE: Final = msgspec.msgpack.Decoder(Choice)
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
@@ -58,8 +66,8 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 def choose(payload: bytes) -> bytes:
     """The offer that is meant; nobody knows how many a repository makes."""
-    choice = msgspec.msgpack.decode(payload, type=Choice)
-    listed = msgspec.msgpack.decode(choice.offers, type=list[Offer])
+    choice = _CHOICE.decode(payload)
+    listed = _OFFERS.decode(choice.offers)
     offers = {each.version: each for each in reversed(listed)}
     version = chosen(choice.target, offers, choice.subject)
     found = Chosen(offer=None if version is None else offers[version], versions=len(offers))
@@ -68,7 +76,7 @@ def choose(payload: bytes) -> bytes:
 
 def check_archive(payload: bytes) -> bytes:
     """Return if an archive is a chart, and nothing else."""
-    text = msgspec.msgpack.decode(payload, type=Text)
+    text = _TEXT.decode(payload)
     found = files_in(
         text.content, subject=text.subject, path=text.name, most_files=MOST_FILES, most_bytes=text.most
     )

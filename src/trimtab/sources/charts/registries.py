@@ -45,6 +45,9 @@ class _Tags(Struct, frozen=True):
     tags: list[str] | None = None
 
 
+_TAGS: Final = msgspec.json.Decoder(_Tags)
+
+
 class _Described(Struct, frozen=True):
     mediaType: str = ""  # noqa: N815 - as it is spelled on the wire
     digest: str = ""
@@ -55,9 +58,15 @@ class _Manifest(Struct, frozen=True):
     layers: list[_Described] = []
 
 
+_MANIFEST: Final = msgspec.json.Decoder(_Manifest)
+
+
 class _Token(Struct, frozen=True):
     token: str = ""
     access_token: str = ""
+
+
+_GIVEN: Final = msgspec.json.Decoder(_Token)
 
 
 def tag_of(version: str) -> str:
@@ -73,7 +82,7 @@ def version_of_tag(tag: str) -> str:
 def tags_in(answer: bytes, subject: str) -> tuple[str, ...]:
     """The tags that a registry tells."""
     try:
-        return tuple(msgspec.json.decode(answer, type=_Tags).tags or ())
+        return tuple(_TAGS.decode(answer).tags or ())
     except (msgspec.DecodeError, RecursionError) as error:
         raise _strange(subject) from error
 
@@ -87,7 +96,7 @@ def next_page(headers: Mapping[str, str]) -> str:
 def layer_in(answer: bytes, subject: str) -> Layer:
     """The archive that a manifest names; anything but a chart is refused."""
     try:
-        manifest = msgspec.json.decode(answer, type=_Manifest)
+        manifest = _MANIFEST.decode(answer)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _strange(subject) from error
     for layer in manifest.layers:
@@ -120,7 +129,7 @@ def token_url(challenge: Challenge, repository: str, subject: str) -> str:
 def token_in(answer: bytes, subject: str) -> str:
     """The token that was given."""
     try:
-        found = msgspec.json.decode(answer, type=_Token)
+        found = _GIVEN.decode(answer)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _strange(subject) from error
     token = found.token or found.access_token

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 from urllib.parse import urljoin
 
 import msgspec
@@ -57,6 +57,8 @@ _LARGEST_NOTE = 1 << 20
 _MOST_PAGES = 64
 #: and the tags of one chart
 _MOST_TAGS = 100_000
+_REVISION: Final = msgspec.msgpack.Decoder(ChartRevision)
+_CHOSEN: Final = msgspec.msgpack.Decoder(jobs.Chosen)
 
 
 class _Index(Struct, frozen=True, kw_only=True):
@@ -164,7 +166,7 @@ class Charts:
         content = None if note is None else self._seal.opened(name, note, _LARGEST_NOTE)
         if content is None:
             return None
-        found = msgspec.msgpack.decode(content, type=ChartRevision)
+        found = _REVISION.decode(content)
         if not access.is_registry and found.url.startswith(OCI):  # who opened the index need not open that
             return self.recall(structs.replace(wanted, url=found.url, name=found.name, target=found.version))
         return found if self._shelf.keeps(Path(found.archive), now=self._clock.now()) else None
@@ -219,7 +221,7 @@ class Charts:
     async def _chosen(self, wanted: WantedChart, offers: bytes) -> Offer:
         choice = jobs.Choice(subject=wanted.subject, target=wanted.target, offers=offers)
         told = await self._worked(jobs.choose, choice)
-        found = msgspec.msgpack.decode(told, type=jobs.Chosen)
+        found = _CHOSEN.decode(told)
         if found.offer is None:
             reason = f"none of its {found.versions} versions is {wanted.target or 'a release'}"
             raise RevisionMissing(wanted.subject, reason, "Name another version or range")

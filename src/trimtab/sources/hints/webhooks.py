@@ -183,6 +183,9 @@ class _HubPush(Struct, frozen=True):
     total_commits: int | None = None
 
 
+_HUB_PUSH: Final = msgspec.json.Decoder(_HubPush)
+
+
 def _from_github(said: Delivery) -> Heard:
     return _from_hub(Provider.GITHUB, said.headers["x-github-event"], _unwrapped(said))
 
@@ -196,7 +199,7 @@ def _from_gitea(said: Delivery) -> Heard:
 def _from_hub(provider: Provider, event: str, body: bytes) -> Heard:
     if event != "push":
         return Heard(provider=provider, event=event)
-    push = _decoded(body, _HubPush)
+    push = _decoded(body, _HUB_PUSH)
     listed = push.commits or []
     whole = not push.forced and _ZEROS not in {push.before, push.after}
     whole = whole and 0 < len(listed) < 2048 and push.total_commits in {None, len(listed)}
@@ -244,14 +247,17 @@ class _LabPush(Struct, frozen=True):
     total_commits_count: int = 0
 
 
+_LAB_PUSH: Final = msgspec.json.Decoder(_LabPush)
+
+
 def _from_gitlab(said: Delivery) -> Heard:
     event = said.headers["x-gitlab-event"]
     if event not in {"Push Hook", "Tag Push Hook", "System Hook"}:
         return Heard(provider=Provider.GITLAB, event=event)
-    kind = _decoded(said.body, _LabKind)
+    kind = _decoded(said.body, _LAB_KIND)
     if not {kind.object_kind, kind.event_name} & {"push", "tag_push"}:
         return Heard(provider=Provider.GITLAB, event=event)
-    push = _decoded(said.body, _LabPush)
+    push = _decoded(said.body, _LAB_PUSH)
     listed = push.commits or []
     whole = 0 < push.total_commits_count == len(listed) and _ZEROS not in {push.before, push.after}
     project = push.project
@@ -269,6 +275,9 @@ def _from_gitlab(said: Delivery) -> Heard:
 class _LabKind(Struct, frozen=True):
     object_kind: str = ""
     event_name: str = ""
+
+
+_LAB_KIND: Final = msgspec.json.Decoder(_LabKind)
 
 
 # --- Bitbucket -------------------------------------------------------------------------------------------
@@ -311,11 +320,14 @@ class _CloudPush(Struct, frozen=True):
     push: _CloudChanges
 
 
+_CLOUD_PUSH: Final = msgspec.json.Decoder(_CloudPush)
+
+
 def _from_bitbucket_cloud(said: Delivery) -> Heard:
     event = said.headers["x-event-key"]
     if event != "repo:push":
         return Heard(provider=Provider.BITBUCKET_CLOUD, event=event)
-    push = _decoded(said.body, _CloudPush)
+    push = _decoded(said.body, _CLOUD_PUSH)
     repository = push.repository
     places = _places(repository.links.html.href, f"https://bitbucket.org/{repository.full_name}")
     changes = tuple(
@@ -362,11 +374,14 @@ class _ServerPush(Struct, frozen=True):
     changes: list[_ServerChange]
 
 
+_SERVER_PUSH: Final = msgspec.json.Decoder(_ServerPush)
+
+
 def _from_bitbucket_server(said: Delivery) -> Heard:
     event = said.headers["x-event-key"]
     if event != "repo:refs_changed":
         return Heard(provider=Provider.BITBUCKET_SERVER, event=event)
-    push = _decoded(said.body, _ServerPush)
+    push = _decoded(said.body, _SERVER_PUSH)
     places = _places(*(clone.href for clone in push.repository.links.clone or ()))
     changes = tuple(
         Change(places=places, ref=each.ref.id, before=each.from_hash, after=each.to_hash)
@@ -400,8 +415,11 @@ class _AzurePush(Struct, frozen=True, rename="camel"):
     resource: _AzureResource = _AzureResource()
 
 
+_AZURE_PUSH: Final = msgspec.json.Decoder(_AzurePush)
+
+
 def _from_azure(said: Delivery) -> Heard:
-    push = _decoded(said.body, _AzurePush)
+    push = _decoded(said.body, _AZURE_PUSH)
     if push.event_type != "git.push":
         return Heard(provider=Provider.AZURE_DEVOPS, event=push.event_type)
     repository = push.resource.repository
@@ -438,8 +456,11 @@ class _Notice(Struct, frozen=True, forbid_unknown_fields=True):
     paths: list[str] | None = None
 
 
+_NOTICE: Final = msgspec.json.Decoder(_Notice)
+
+
 def _from_anybody(said: Delivery) -> Heard:
-    notice = _decoded(said.body, _Notice)
+    notice = _decoded(said.body, _NOTICE)
     paths = tuple(notice.paths) if notice.paths is not None and len(notice.paths) <= MOST_PATHS else None
     change = Change(places=_places(notice.url), ref=notice.ref, paths=paths)
     return Heard(provider=Provider.GENERIC, event="push", changes=(change,))
@@ -458,9 +479,9 @@ _SENDERS: Final[Mapping[Provider, _Sender]] = {
 T = TypeVar("T")
 
 
-def _decoded(body: bytes, kind: type[T]) -> T:
+def _decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise _unreadable("it is not the JSON that this host sends") from exc
 

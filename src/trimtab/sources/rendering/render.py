@@ -67,6 +67,8 @@ BringChart: TypeAlias = Callable[[WantedChart], Awaitable[Brought]]
 _MOST_BASES: Final = 32
 #: charts that are fetched at once for one render, so that none of its servers is asked for all at once
 _CHARTS_AT_ONCE: Final = 4
+_NAMES: Final = msgspec.msgpack.Decoder(tuple[str, ...])
+_ANSWER: Final = msgspec.msgpack.Decoder(work.Answer)
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -182,13 +184,13 @@ class Renderer:
         """For each request the key of its answer if that is known, else an empty text; renders nothing."""
         payload = _ENCODER.encode([self._task(request) for request in requests])
         told = await self._pool.run(work.known_keys, payload, deadline=self._programs.wall)
-        return msgspec.msgpack.decode(told, type=tuple[str, ...])
+        return _NAMES.decode(told)
 
     async def changed(self, old: Origin, new: Origin) -> tuple[str, ...]:
         """The paths that differ between two trees; `affected.Readers` knows whom they concern."""
         payload = _ENCODER.encode((old, new))
         told = await self._pool.run(work.changed_paths, payload, deadline=self._programs.wall)
-        return msgspec.msgpack.decode(told, type=tuple[str, ...])
+        return _NAMES.decode(told)
 
     async def walls(self) -> Walls:
         """Which walls stand around programs on this machine."""
@@ -348,7 +350,7 @@ class Renderer:
             stderr=stderr,
         )
         told = await self._pool.run(work.finish, _ENCODER.encode(said), deadline=self._programs.wall)
-        return msgspec.msgpack.decode(told, type=work.Answer)
+        return _ANSWER.decode(told)
 
     async def _ride(self, members: Sequence[Member]) -> batches.Heard:
         """Have one process render them all: their folders come under one roof, which is all that it sees."""

@@ -38,6 +38,9 @@ from trimtab.sources.rendering.sealing import Seal
 from trimtab.sources.rendering.store import RenderStore
 from trimtab.sources.trees import EntryKind, Tree
 
+_ORIGINS: Final = msgspec.msgpack.Decoder(tuple[Origin, Origin])
+_RECORD: Final = msgspec.msgpack.Decoder(Record)
+
 
 class Keeping(Struct, frozen=True, kw_only=True):
     """Where renders are kept, and under which key."""
@@ -55,11 +58,17 @@ class Task(Struct, frozen=True, kw_only=True):
     keeping: Keeping
 
 
+_TASKS: Final = msgspec.msgpack.Decoder(tuple[Task, ...])
+
+
 class Preparation(Struct, frozen=True, kw_only=True):
     """A render to begin, and the private folder that a program would get."""
 
     task: Task
     folder: str
+
+
+_PREPARATION: Final = msgspec.msgpack.Decoder(Preparation)
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -125,6 +134,9 @@ class Said(Struct, frozen=True, kw_only=True):
     stderr: bytes
 
 
+_SAID: Final = msgspec.msgpack.Decoder(Said)
+
+
 _ERRORS: Final[Mapping[str, type[TrimtabError]]] = {
     each.__name__: each for each in (InvalidSpec, RenderFailed, SourceRefused, Missing)
 }
@@ -134,7 +146,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 @let_go_if_damaged()
 def prepare(payload: bytes) -> bytes:
     """The answer that is known or needs no program; or the program that has to be run."""
-    preparation = msgspec.msgpack.decode(payload, type=Preparation)
+    preparation = _PREPARATION.decode(payload)
     task = preparation.task
     store, trees = _store(task.keeping), _trees(task)
     name = identity.question(task.job, store.seal)
@@ -148,7 +160,7 @@ def prepare(payload: bytes) -> bytes:
 
 def finish(payload: bytes) -> bytes:
     """The answer that a program's words amount to."""
-    said = msgspec.msgpack.decode(payload, type=Said)
+    said = _SAID.decode(payload)
     store = _store(said.task.keeping)
     trace = said.started.trace
     try:
@@ -165,7 +177,7 @@ def finish(payload: bytes) -> bytes:
 @let_go_if_damaged()
 def known_keys(payload: bytes) -> bytes:
     """For each task the key of the answer that is known, or an empty text."""
-    tasks = msgspec.msgpack.decode(payload, type=tuple[Task, ...])
+    tasks = _TASKS.decode(payload)
     trees = {origin: opened(origin) for origin in {each for task in tasks for each in task.trees.values()}}
     return _ENCODER.encode([_known_key(task, trees) for task in tasks])
 
@@ -173,7 +185,7 @@ def known_keys(payload: bytes) -> bytes:
 @let_go_if_damaged()
 def changed_paths(payload: bytes) -> bytes:
     """What differs between two trees."""
-    old, new = msgspec.msgpack.decode(payload, type=tuple[Origin, Origin])
+    old, new = _ORIGINS.decode(payload)
     return _ENCODER.encode(list(changed(opened(old), opened(new))))
 
 
@@ -196,7 +208,7 @@ def _trees(task: Task) -> dict[str, Tree]:
 
 def _record(store: RenderStore, name: str) -> Record:
     content = store.get("records", name)
-    return Record() if content is None else msgspec.msgpack.decode(content, type=Record)
+    return Record() if content is None else _RECORD.decode(content)
 
 
 def _keep(store: RenderStore, name: str, trace: Trace, content: bytes) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from trimtab.errors import InvalidSpec
 from trimtab.kube.auth.redaction import Secret, quoted
+from trimtab.shapes import Shape
 from trimtab.sources.repositories.credentials import (
     Basic,
     Bearer,
@@ -72,7 +73,7 @@ def entries_in(text: str, subject: str) -> tuple[Entry, ...]:
     """The entries of a file; a complaint says where it is wrong, never what stands there."""
     try:
         decoded = tomllib.loads(text)
-        return msgspec.convert(decoded, _File, dec_hook=_secret).credential
+        return _FILE.of(decoded).credential
     except msgspec.ValidationError as exc:
         raise InvalidSpec(subject, f"an entry cannot be meant: {exc}", _EXAMPLE) from exc
     except (ValueError, RecursionError) as exc:  # a number of thousands of digits is a plain ValueError
@@ -83,6 +84,9 @@ def _secret(kind: type, written: Any) -> Secret:
     if kind is not Secret or not isinstance(written, str):
         raise msgspec.ValidationError("Expected text")
     return Secret(written)
+
+
+_FILE: Final = Shape(_File, dec_hook=_secret)
 
 
 def belongings_of(entries: Iterable[Entry], files: Files, subject: str) -> tuple[Belonging, ...]:

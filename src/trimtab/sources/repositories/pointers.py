@@ -113,7 +113,7 @@ def granted_in(answer: bytes, repository: Address) -> tuple[Address, dict[str, s
     """Where a server that was asked by SSH keeps the files, and what to say there."""
     subject = f"Git LFS of {repository}"
     try:
-        granted = msgspec.json.decode(answer, type=_Granted)
+        granted = _GRANTED.decode(answer)
         endpoint = address_of(granted.href) if granted.href else endpoint_of(repository)
     except (msgspec.DecodeError, InvalidSpec) as exc:
         raise GitUnreachable(subject, "the server's answer is not that of Git LFS", "Look at it") from exc
@@ -125,6 +125,9 @@ def granted_in(answer: bytes, repository: Address) -> tuple[Address, dict[str, s
 class _Granted(Struct, frozen=True):
     href: str = ""
     header: dict[str, str] = {}
+
+
+_GRANTED: Final = msgspec.json.Decoder(_Granted)
 
 
 class _Action(Struct, frozen=True):
@@ -153,6 +156,9 @@ class _Answer(Struct, frozen=True):
     transfer: str = "basic"
 
 
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+
+
 def question(pointers: Iterable[Pointer]) -> bytes:
     """What a server is asked: where these files are to be had."""
     asked = {
@@ -167,7 +173,7 @@ def question(pointers: Iterable[Pointer]) -> bytes:
 def downloads_in(answer: bytes, asked: Iterable[Pointer], subject: str) -> tuple[Download, ...]:
     """Where the files are that the server has; what it lacks, and what nobody asked for, is left out."""
     try:
-        told = msgspec.json.decode(answer, type=_Answer)
+        told = _ANSWER.decode(answer)
     except msgspec.DecodeError as exc:
         raise GitUnreachable(subject, "the server's answer is not that of Git LFS", "Look at it") from exc
     if told.transfer != "basic":
