@@ -63,6 +63,17 @@ def test_programs_may_have_it_as_one_list(capsys: pytest.CaptureFixture[str]) ->
     assert (found["kind"], tuple(found["items"])) == ("List", objects_of(Install()))
 
 
+def test_it_can_be_listed_by_name_and_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("install", "-n", "here", "-o", "name"), {}) == 0
+    names = capsys.readouterr().out.splitlines()
+    assert {"namespace/here", "deployment.apps/trimtab-runner"} <= {*names}
+    assert run(("install", "-n", "here", "-o", "wide"), {}) == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["KIND", "NAMESPACE", "NAME", "API", "VERSION"]
+    assert ["Deployment.apps", "here", "trimtab-runner", "apps/v1"] in [row.split() for row in rows]
+    assert len(rows) == len(names) == len(objects_of(Install(namespace="here")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 import trimtab as package
 from tests.interfaces.cli.understanding import understood
+from trimtab.interfaces.cli.output import FORMS
 from trimtab.interfaces.cli.verbs import VERBS, trimtab
 
 ROOT = Path(__file__).parents[3]
@@ -148,6 +149,35 @@ def test_the_version_is_told_to_programs() -> None:
     assert list(as_json) == ["version", "python", "platform"]
     assert as_json["version"] == package.__version__
     assert yaml.safe_load(invoke("version", "-o", "yaml").output) == as_json
+
+
+PRINTING = {
+    "cluster status", "diff", "doctor", "health", "history", "install", "plan", "render", "settings",
+    "status", "tree", "version", "why",
+}  # fmt: skip
+
+
+def outputs_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """What a verb takes after -o; nothing if it has no such option."""
+    command: click.Command = trimtab
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word) or trimtab
+    kinds = (each.type for each in command.params if "-o" in each.opts)
+    return next((tuple(kind.choices) for kind in kinds if isinstance(kind, click.Choice)), ())
+
+
+def test_every_verb_that_prints_data_prints_it_in_the_same_forms() -> None:
+    outputs = {" ".join(words): outputs_of(words) for words in commands(trimtab)}
+    assert {verb for verb, forms in outputs.items() if forms} == PRINTING
+    assert [verb for verb in PRINTING if not {*FORMS} <= {*outputs[verb]}] == []
+    assert {*outputs["plan"]} == {*FORMS, "markdown"}
+
+
+def test_the_version_is_a_row_and_a_name_for_whoever_asks_so() -> None:
+    assert invoke("version", "-o", "name").output == f"version/{package.__version__}\n"
+    heading, row = invoke("version", "-o", "table").output.splitlines()
+    assert (heading.split(), row.split()[0]) == (["VERSION", "PYTHON", "PLATFORM"], package.__version__)
 
 
 def test_an_output_nobody_knows_is_refused() -> None:

@@ -34,6 +34,8 @@ class Chain(Struct, frozen=True, kw_only=True):
     sentence: str
     remedy: str
     links: tuple[Link, ...]
+    #: the object that it befell; None for the app as a whole
+    key: ResourceKey | None = None
     #: how many more objects suffer from the same
     more: int = 0
 
@@ -151,6 +153,7 @@ def _chain(facts: Facts, found: _Found) -> Chain:
         sentence=_sentence(f"{finding.subject} {finding.what}."),
         remedy=finding.remedy,
         links=(*_above(facts, finding), last),
+        key=finding.key,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.interfaces.cli.asking import agreed
-from trimtab.interfaces.cli.output import encoded
+from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trimtab.app.install.installing import Item
     from trimtab.app.install.manifests import Install
     from trimtab.kube import Access
+    from trimtab.resources.tables import Paper
     from trimtab.settings import Settings
 
 #: the Git hosts whose webhooks are understood; spelt out, because importing them would slow `--help`
@@ -100,7 +101,7 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before applying or removing.")
 @click.option("--no-wait", is_flag=True, help="With --remove: do not wait until the runner has ended.")
 @timeout_option("With --remove: how long to wait until all has ended.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@manifests_option
 @cluster_options
 @click.pass_obj
 def install(
@@ -114,6 +115,7 @@ def install(
     \b
     Examples:
       trimtab install --image registry.example/trimtab:1.0 > trimtab.yaml
+      trimtab install --scope namespaces=shop,blog -o name
       trimtab install --scope namespaces=shop,blog --apply
       trimtab install --repo https://git.example/team/fleet.git --path units --apply
       trimtab --setting repositories.poll_every=1m install --also certificates.cert-manager.io --apply --yes
@@ -125,7 +127,7 @@ def install(
     settings = settings_of(invocation)
     wanted = _wanted(invocation, settings, **chosen)
     if not (applies or removes):
-        click.echo(_printed(wanted, output), nl=False)
+        click.echo(_printed(wanted, output, paper_at(invocation)), nl=False)
         return
     from trimtab.tasks.loops import run_main
 
@@ -183,13 +185,13 @@ def _wanted(
     return Install(namespace=where, image=image or Install().image, settings=given, **chosen)
 
 
-def _printed(wanted: Install, output: str) -> str:
+def _printed(wanted: Install, output: str, paper: Paper) -> str:
     from trimtab.app.install.manifests import objects_of
+    from trimtab.interfaces.cli.manifests import manifests_shown
 
     objects = objects_of(wanted)
-    if output == "json":
-        return encoded({"apiVersion": "v1", "kind": "List", "items": objects}, output) + "\n"
-    return "---\n".join(f"{encoded(each, output)}\n" for each in objects)
+    value = {"apiVersion": "v1", "kind": "List", "items": objects}
+    return manifests_shown(objects, output, paper, value=value)
 
 
 async def _applied(access: Access, settings: Settings, wanted: Install, word: _Word) -> None:
