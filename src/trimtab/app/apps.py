@@ -363,7 +363,7 @@ class Work:
         self.check_hold(operation)
         self._check_consent(plan, consent=consent)
         await self._apps.record_installation()
-        agreed_to = replace(operation, plan_digest=plan.digest)
+        agreed_to = replace(operation, plan_digest=plan.digest, person=self._apps.person)
 
         async def carry_out() -> OperationState:
             if pin is not None:
@@ -435,7 +435,7 @@ class Work:
                 state = await hand_over(keeper)
             return None if state is None else await forgotten(state)
 
-        agreed_to = replace(operation, plan_digest=plan.digest)
+        agreed_to = replace(operation, plan_digest=plan.digest, person=self._apps.person)
         hand_over = self._delegation.handing(agreed_to, plan, held, consent=consent)
         with self._agreeing(consent=consent):
             async with patient(self.engine, seconds, partial(late, self.name, seconds)) as limit:

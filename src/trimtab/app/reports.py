@@ -57,6 +57,7 @@ def deployed_report(entry: Deployed) -> dict[str, Any]:
         "startedAt": moment(entry.started_at),
         "seconds": round((entry.deployed_at - entry.started_at).total_seconds(), 3),
         "by": entry.asked_by,
+        "person": entry.person,
         "source": str(sources),
         "sources": source_reports(sources, entry.revision),
     }

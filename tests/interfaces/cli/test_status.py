@@ -171,6 +171,23 @@ def test_history_tells_when_what_was_deployed_by_whom() -> None:
     assert told["source"] == "https://git.example/shop.git at HEAD"
 
 
+@pytest.mark.parametrize(
+    ("person", "tool", "words"),
+    [
+        ("ann@desk", "trimtab sync", "ann@desk with trimtab sync"),
+        ("", "the unit's own policy", "the unit's own policy"),
+        ("", "", "-"),
+    ],
+)
+def test_history_names_the_person_where_one_asked(person: str, tool: str, words: str) -> None:
+    entry = Deployed(
+        id=1, revision=COMMIT, source={}, started_at=NOON, deployed_at=NOON, asked_by=tool, person=person
+    )
+    listing = history_listing((entry,), "table")
+    assert shown(listing, "table", Paper()).splitlines()[1].endswith(f"  0s    {words}")
+    assert (listing.value[0]["by"], listing.value[0]["person"]) == (tool, person)
+
+
 def test_each_of_several_sources_is_told_with_the_revision_it_is_at() -> None:
     sources = [
         {"repoURL": "c", "targetRevision": "^1", "spec": {"chart": "web"}},

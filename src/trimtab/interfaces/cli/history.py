@@ -57,6 +57,7 @@ def history_listing(entries: tuple[Deployed, ...], output: str, *, pinned: int =
     """One row per sync; the one that a rollback holds the app at is `pinned`."""
     from trimtab.app.appsources import short
     from trimtab.app.reports import deployed_report
+    from trimtab.engine.operations import by_whom
 
     reports = [{**deployed_report(each), "pinned": each.id == pinned} for each in entries]
     rows = [
@@ -65,7 +66,7 @@ def history_listing(entries: tuple[Deployed, ...], output: str, *, pinned: int =
             each["revision"] if output == "wide" else short(each["revision"]),
             each["deployedAt"],
             f"{each['seconds']:.0f}s",
-            each["by"] or "-",
+            by_whom(each["person"], each["by"]) or "-",
             "pinned" if each["pinned"] else "-",
             each["source"],
         )
