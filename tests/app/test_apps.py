@@ -109,6 +109,7 @@ async def test_waiting_too_long_says_how_the_app_stands(stage: Stage) -> None:
 
 async def test_an_app_that_is_not_recorded_is_deleted_and_missing(stage: Stage) -> None:
     await stage.apps.until("shop", Recorded.DELETED, 60)
+    await stage.apps.until("shop", Recorded.DELETED, 0)
     with pytest.raises(Missing, match="app shop: there is no such app"):
         await stage.apps.named("shop")
     await stage.sync(config_map("settings"))
@@ -124,6 +125,8 @@ async def test_an_app_that_is_not_recorded_is_deleted_and_missing(stage: Stage) 
 async def test_an_app_is_idle_when_nobody_works_on_it(stage: Stage) -> None:
     await stage.sync(config_map("settings"))
     await stage.apps.until("shop", Recorded.IDLE, 60)
+    await stage.apps.until("shop", Recorded.IDLE, 0)
+    await stage.apps.until("nobody", Recorded.DELETED, 0)
     records = stage.apps.records()
     await records.set_operation("shop", Operation())
     with pytest.raises(NotWell, match="it is not idle, after 0 s"):

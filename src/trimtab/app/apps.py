@@ -19,7 +19,7 @@ from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, failed, is_same_deletion, is_whole, late, until_deleted
 from trimtab.app.differing import Differing, check_readable, differing, warnings_in
 from trimtab.app.drafts import DraftStore
-from trimtab.app.goals import Goal, Recorded
+from trimtab.app.goals import Goal, Recorded, is_recorded
 from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
@@ -109,8 +109,8 @@ class Apps:
         return found
 
     async def until(self, name: str, event: Recorded, seconds: float) -> None:
-        """Return when that has become of an app, whoever worked on it."""
-        if self.installation.recorded:
+        """Return when that has become of an app, whoever worked on it; it is looked at once in any case."""
+        if not is_recorded(await self.find(name), event):
             await until_recorded(self.records(only=name), name, event, seconds)
 
     @asynccontextmanager

@@ -28,7 +28,7 @@ async def patient(
     engine: Engine, seconds: float, late: Callable[[str], TrimtabError]
 ) -> AsyncIterator[asyncio.Timeout]:
     """Leave the app's operation when it has only waited for so long; `late` makes the error of its words."""
-    loop, waits = asyncio.get_running_loop(), ["for something"]
+    loop, waits = asyncio.get_running_loop(), ["for the cluster to answer"]
 
     def hear(_app: str, event: UnitEvent) -> None:
         if isinstance(event, OperationWaits):

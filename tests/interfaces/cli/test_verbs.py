@@ -106,13 +106,38 @@ def test_every_verb_that_takes_a_namespace_takes_it_as_kubectl_does(verb: str) -
     assert "--namespace" in option.opts
 
 
-@pytest.mark.parametrize("verb", ["sync", "apply", "rollback", "delete", "wait"])
-@pytest.mark.parametrize(
-    ("given", "seconds"), [("90", 90.0), ("0", 0.0), ("1.5", 1.5), ("90s", 90.0), ("1h30m", 5400.0)]
-)
+@pytest.mark.parametrize("verb", ["sync", "apply", "rollback", "delete", "terminate", "wait", "install"])
+@pytest.mark.parametrize(("given", "seconds"), [("90", 90.0), ("1.5", 1.5), ("90s", 90.0), ("1h30m", 5400.0)])
 def test_every_verb_that_waits_takes_seconds_or_a_duration(verb: str, given: str, seconds: float) -> None:
     assert _timeout_of(verb).type.convert(given, None, None) == seconds
     assert _timeout_of(verb).get_default(click.Context(trimtab)) == "5m"
+
+
+@pytest.mark.parametrize("given", ["0", "0s", "0.0"])
+def test_no_time_at_all_is_enough_to_look_once(given: str) -> None:
+    assert _timeout_of("wait").type.convert(given, None, None) == 0.0
+
+
+@pytest.mark.parametrize("given", ["0", "0s"])
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("sync", "shop"), "Not to wait for health, write --no-wait."),
+        (("install", "--remove"), "Not to wait, write --no-wait."),
+        (("apply", "shop.plan"), ""),
+        (("rollback", "shop"), ""),
+        (("delete", "shop"), ""),
+        (("terminate", "shop"), ""),
+    ],
+)
+def test_no_time_at_all_is_refused_where_something_has_to_be_done_in_it(
+    words: tuple[str, ...], instead: str, given: str
+) -> None:
+    done = invoke(*words, "--timeout", given)
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert f"Invalid value for '--timeout': In {given!r} nothing can be done: write 90, 90s or 5m." in said
+    assert ("--no-wait" in said, instead in said) == (bool(instead), True)
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "", "nan"])

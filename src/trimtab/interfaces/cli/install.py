@@ -100,7 +100,9 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
 @click.option("--dry-run", is_flag=True, help="With --apply or --remove: only show what would be done.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before applying or removing.")
 @click.option("--no-wait", is_flag=True, help="With --remove: do not wait until the runner has ended.")
-@timeout_option("With --remove: how long to wait until all has ended.")
+@timeout_option(
+    "With --remove: how long to wait until all has ended.", instead="Not to wait, write --no-wait."
+)
 @manifests_option
 @cluster_options
 @click.pass_obj

@@ -30,7 +30,7 @@ _EVENTS = ("idle", "deleted")
     show_default=True,
     help="What to wait for; of several states of health one has to come. idle: no operation is under way.",
 )
-@timeout_option("How long to wait.")
+@timeout_option("How long to wait; 0 looks once.", looks=True)
 @cluster_options
 @click.pass_obj
 def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ...], timeout: float) -> None:
@@ -44,6 +44,7 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
       trimtab wait shop --for healthy --timeout 90s
       trimtab wait shop --for degraded --for suspended
       trimtab wait shop --for deleted
+      trimtab wait shop --for idle --timeout 0
     """
     from trimtab.tasks.loops import run_main
 
