@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.app.appsources import AppSource
 from trimtab.errors import InvalidSpec
-from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named
+from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named, unit_file
 from trimtab.sources.rendering.specs import SourceSpec
 
 
@@ -53,6 +53,27 @@ def test_a_chart_that_cannot_be_meant_is_said(text: str, chart: str, path: str, 
     with pytest.raises(InvalidSpec) as caught:
         source_named(text, path=path, revision="", chart=chart)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        "# two\n---\n{apiVersion: v1, kind: ConfigMap}\n---\n{apiVersion: v1, kind: Secret}\n",
+    ],
+)
+def test_whoever_names_a_file_of_manifests_is_told_to_name_its_folder(content: str, tmp_path: Path) -> None:
+    (tmp_path / "cm.yaml").write_text(content)
+    with pytest.raises(InvalidSpec) as caught:
+        unit_file(str(tmp_path / "cm.yaml"), app="")
+    assert caught.value.reason == "it holds manifests, and describes no unit"
+    assert caught.value.remedy == f"Name the folder that holds it: {tmp_path}"
+
+
+def test_what_is_wrong_with_a_unit_file_is_said_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text("source: {folder: shop}\ncolour: blue\n")
+    with pytest.raises(InvalidSpec, match="unknown field `colour`"):
+        unit_file(str(tmp_path / "shop.yaml"), app="")
 
 
 def test_a_folder_is_meant_wherever_the_command_is_run_next(

@@ -176,6 +176,30 @@ def test_the_version_is_told_to_programs() -> None:
     assert yaml.safe_load(invoke("version", "-o", "yaml").output) == as_json
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+@pytest.mark.parametrize("verb", [
+    "delete", "diff", "history", "pause", "plan", "render", "resume", "rollback", "status", "sync",
+    "terminate", "tree", "wait", "why",
+])  # fmt: skip
+def test_a_variable_that_is_not_set_names_nothing_and_not_the_folder_at_hand(verb: str, empty: str) -> None:
+    done = invoke(verb, empty)
+    assert done.exit_code == 2
+    assert ": It is empty." in done.output
+
+
+@pytest.mark.parametrize("name", ["Shop", "a/b", "two words", "-", "a" * 64])
+@pytest.mark.parametrize(
+    "words",
+    [("sync", "shop"), ("plan", "shop"), ("diff", "shop"), ("render", "shop"), ("why", "shop"), ("status",)],
+)
+def test_a_namespace_that_cannot_be_is_refused_before_anything_is_recorded(
+    words: tuple[str, ...], name: str
+) -> None:
+    done = invoke(*words, "-n", name)
+    assert done.exit_code == 2
+    assert f"{name!r} is not the name of a namespace." in done.output
+
+
 PRINTING = {
     "cluster status", "diff", "doctor", "health", "history", "install", "plan", "render", "settings",
     "status", "tree", "version", "why",

@@ -8,7 +8,7 @@ import click
 
 from trimtab.interfaces.cli.cautions import of_pin
 from trimtab.interfaces.cli.declaring import Asked, source_meant, source_options, unit_asked
-from trimtab.interfaces.cli.files import STDIN
+from trimtab.interfaces.cli.files import check_stdin
 from trimtab.interfaces.cli.output import paper_at, show, tell_warnings, words_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -72,8 +72,7 @@ def diff(
     invocation: Invocation = context.obj
     if bool(desired) != bool(live) or bool(desired) == bool(asked.source):
         raise click.UsageError("Name a SOURCE, or give -f and --live.")
-    if (*desired, *live).count(STDIN) > 1:
-        raise click.UsageError("Only one file can be stdin.")
+    check_stdin((*desired, *live))
     if desired:
         found, away = _of_files(desired, live, field_manager, asked.namespace), None
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli.names import NAMESPACE
 from trimtab.interfaces.cli.output import Listing, paper_at, show, words_option, wrapped
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -26,7 +27,11 @@ WRONG = 1
 
 @click.command()
 @click.option(
-    "-n", "--namespace", default="", help="Where apps are to be synced: rights are asked for there alone."
+    "-n",
+    "--namespace",
+    type=NAMESPACE,
+    default="",
+    help="Where apps are to be synced: rights are asked for there alone.",
 )
 @cluster_options
 @words_option

@@ -44,9 +44,12 @@ def health(invocation: Invocation, files: tuple[str, ...], output: str) -> None:
       kubectl get deployment web -o yaml | trimtab health -f -
       trimtab health -f live.yaml -o json
     """
-    from trimtab.interfaces.cli.files import documents_in
+    from trimtab.interfaces.cli.files import check_stdin, documents_in
 
+    check_stdin(files)
     answers = [answer for one in documents_in(files) for answer in answers_for(one)]
+    if not answers and output in {"table", "wide"}:
+        click.echo("There is no object to judge.", err=True)
     rows = [
         tuple(each[word] or "-" for word in ("kind", "namespace", "name", "health", "message"))
         for each in answers

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.names import NAMESPACE, checked_namespace
 from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 #: the Git hosts whose webhooks are understood; spelt out, because importing them would slow `--help`
 HOSTS = ("github", "gitlab", "bitbucket", "bitbucket-server", "gitea", "azure-devops", "generic")
-_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _RESOURCE = re.compile(r"[a-z0-9]+(\.[a-z0-9-]+)*")
 
 
@@ -38,18 +38,8 @@ def _scope(_context: click.Context, _option: click.Parameter, given: str) -> tup
     if word != "namespaces" or not names:
         raise click.BadParameter(f"{given!r} is neither `cluster` nor of the form namespaces=a,b.")
     for name in names:
-        _checked_namespace(name)
+        checked_namespace(name)
     return names
-
-
-def _namespace(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    return given if given is None else _checked_namespace(given)
-
-
-def _checked_namespace(name: str) -> str:
-    if not _NAMESPACE.fullmatch(name):
-        raise click.BadParameter(f"{name!r} is not the name of a namespace.")
-    return name
 
 
 def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -70,7 +60,7 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
     help="Where the runner may look after apps: everywhere, or in these namespaces alone.",
 )
 @click.option(
-    "-n", "--namespace", callback=_namespace, help="Where it lives and keeps records; else apps.namespace."
+    "-n", "--namespace", type=NAMESPACE, help="Where it lives and keeps records; else apps.namespace."
 )
 @click.option("--image", help="The image to run; else one of this version, as deploy/Containerfile makes it.")
 @click.option(

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trimtab.errors import InvalidSpec
+from trimtab.errors import InvalidSpec, UserError
 from trimtab.files import read_file
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:")
 _REGISTRY = "oci://"
 _UNIT_FILES = (".yaml", ".yml")
+#: what manifests hold at their outermost, in whatever style of YAML
+_MANIFEST = re.compile(rb"^\W*apiVersion\W", re.MULTILINE)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -58,7 +60,17 @@ def unit_file(text: str, *, app: str) -> SyncUnit | None:
     from trimtab.app.unitfiles import LARGEST_FILE, Origin, unit_in
 
     content = read_file(file, subject=where, limit=LARGEST_FILE)
-    unit = unit_in(content, app or file.stem, where, Origin(folder=str(file.resolve().parent)))
+    folder = file.resolve().parent
+    try:
+        unit = unit_in(content, app or file.stem, where, Origin(folder=str(folder)))
+    except UserError as error:
+        if _MANIFEST.search(content) is None:
+            raise
+        reason, remedy = (
+            "it holds manifests, and describes no unit",
+            f"Name the folder that holds it: {folder}",
+        )
+        raise InvalidSpec(f"source {text}", reason, remedy) from error
     if unit.destination.cluster != HERE:
         reason = f"it is for the cluster {unit.destination.cluster}, and a command works on the one at hand"
         raise InvalidSpec(where, reason, "Have a runner keep it, or leave out the cluster")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -40,8 +41,8 @@ _OBJECTS = (
 
 
 @click.command()
-@click.argument("app", required=False, shell_complete=app_names)
-@click.option("-n", "--namespace", default="", help="Only apps whose objects go there.")
+@click.argument("app", type=NAME, required=False, shell_complete=app_names)
+@click.option("-n", "--namespace", type=NAMESPACE, default="", help="Only apps whose objects go there.")
 @cluster_options
 @rows_option
 @click.pass_obj

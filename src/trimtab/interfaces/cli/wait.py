@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -20,7 +21,7 @@ _EVENTS = ("idle", "deleted")
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @click.option(
     "--for",
     "goals",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.output import Listing, show, words_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -28,8 +29,10 @@ NOT_WELL = 1
 
 
 @click.command()
-@click.argument("about", metavar="APP|KIND/NAME", shell_complete=app_names)
-@click.option("-n", "--namespace", default="", help="Where the object is; else the context's namespace.")
+@click.argument("about", metavar="APP|KIND/NAME", type=NAME, shell_complete=app_names)
+@click.option(
+    "-n", "--namespace", type=NAMESPACE, default="", help="Where the object is; else the context's namespace."
+)
 @cluster_options
 @words_option
 @click.pass_obj
