@@ -40,6 +40,7 @@ def resource_report(summary: ResourceSummary) -> dict[str, Any]:
     health = summary.health
     return {
         **key_report(summary.key),
+        "version": summary.version,
         "status": summary.verdict.value if summary.verdict else "",
         "health": health.status.value if health else "",
         "message": summary.problem or (health.message if health else ""),

@@ -48,6 +48,12 @@ def test_stdin_is_a_file_too_and_people_get_a_table() -> None:
     ]
 
 
+def test_a_wide_table_tells_of_versions() -> None:
+    done = CliRunner().invoke(trimtab, ["health", "-f", "-", "-o", "wide"], obj={}, input=LIVE)
+    job = done.output.splitlines()[1].split()
+    assert job[:5] == ["Job", "shop", "migrate", "Degraded", "batch/v1"]
+
+
 def test_there_is_only_one_stdin() -> None:
     done = CliRunner().invoke(trimtab, ["health", "-f", "-", "-f", "-"], obj={}, input=LIVE)
     assert (done.exit_code, "Only one file can be stdin." in done.output) == (2, True)

@@ -82,6 +82,9 @@ def test_it_can_be_listed_by_name_and_in_rows(capsys: pytest.CaptureFixture[str]
         (("--scope", "namespaces=Shop"), "'Shop' is not the name of a namespace."),
         (("--namespace", "a/b"), "'a/b' is not the name of a namespace."),
         (("--also", "*"), "'*' is not a kind"),
+        (("--apply", "-o", "json"), "-o is about what is printed: leave out --apply and --remove."),
+        (("--remove", "-o", "name"), "-o is about what is printed: leave out --apply and --remove."),
+        (("--timeout", "5m"), "--timeout is about removing: add --remove."),
         (("--path", "units"), "--path and --revision are about a repository: name it with --repo."),
     ],
 )

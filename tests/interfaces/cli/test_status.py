@@ -76,6 +76,17 @@ def test_that_somebody_holds_an_app_is_for_everybody_to_see() -> None:
     assert held.hold in shown(app_listing(held, Paper()), "table", Paper())
 
 
+def test_a_wide_table_of_one_app_tells_of_versions_and_of_what_a_prune_would_delete() -> None:
+    key = ResourceKey("", "ConfigMap", "shop", "old")
+    old = ResourceSummary(key=key, version="v1", verdict=Verdict.OUT_OF_SYNC, prune=True)
+    unit = replace(SHOP, status=replace(SHOP.status, resources=(*SHOP.status.resources, old)))
+    lines = shown(app_listing(unit, Paper()), "wide", Paper()).splitlines()[-len(unit.status.resources) - 1 :]
+    assert lines[0].split()[-3:] == ["VERSION", "PRUNE", "MESSAGE"]
+    assert lines[1].split()[6:8] == ["v1", "-"]
+    assert lines[-1].split()[-3:] == ["v1", "yes", "-"]
+    assert "PRUNE" not in shown(app_listing(unit, Paper()), "table", Paper())
+
+
 def test_forty_columns_keep_what_matters_most() -> None:
     lines = shown(apps_listing((SHOP,), "table"), "table", Paper(width=40)).splitlines()
     assert lines == ["APP   SYNC       HEALTH       REVISION", "shop  OutOfSync  Progressing  4f2c9e1d4f"]

@@ -225,7 +225,8 @@ def test_every_verb_that_prints_data_prints_it_in_the_same_forms() -> None:
 
 def test_the_version_is_a_row_and_a_name_for_whoever_asks_so() -> None:
     assert invoke("version", "-o", "name").output == f"version/{package.__version__}\n"
-    heading, row = invoke("version", "-o", "table").output.splitlines()
+    assert invoke("version", "-o", "table").output == f"VERSION\n{package.__version__}\n"
+    heading, row = invoke("version", "-o", "wide").output.splitlines()
     assert (heading.split(), row.split()[0]) == (["VERSION", "PYTHON", "PLATFORM"], package.__version__)
 
 

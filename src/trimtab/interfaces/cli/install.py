@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.names import NAMESPACE, checked_namespace
@@ -95,9 +96,9 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
 )
 @manifests_option
 @cluster_options
-@click.pass_obj
+@click.pass_context
 def install(
-    invocation: Invocation, /, reach: Reach, output: str, *, applies: bool, removes: bool, **chosen: Any
+    context: click.Context, /, reach: Reach, output: str, *, applies: bool, removes: bool, **chosen: Any
 ) -> None:
     """Print, apply or remove what `trimtab run` needs to live in a cluster.
 
@@ -115,6 +116,8 @@ def install(
     """
     from trimtab.interfaces.cli.configuration import settings_of
 
+    invocation: Invocation = context.obj
+    _check_said(context, applies=applies, removes=removes)
     word = _word(applies=applies, removes=removes, **{name: chosen.pop(name) for name in _WORDS})
     settings = settings_of(invocation)
     wanted = _wanted(invocation, settings, **chosen)
@@ -141,6 +144,18 @@ class _Word(NamedTuple):
 
 
 _WORDS = ("yes", "dry_run", "with_records", "no_wait", "timeout")
+
+
+def _check_said(context: click.Context, *, applies: bool, removes: bool) -> None:
+    """Refuse what would be about nothing here: options whose defaults do not tell whether they were given."""
+
+    def is_said(option: str) -> bool:
+        return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+    if (applies or removes) and is_said("output"):
+        raise click.UsageError("-o is about what is printed: leave out --apply and --remove.")
+    if not removes and is_said("timeout"):
+        raise click.UsageError("--timeout is about removing: add --remove. Nothing else waits.")
 
 
 def _word(

@@ -36,6 +36,8 @@ _OBJECTS = (
     Column("NAME", spare=1, names=True),
     Column("STATUS", least=9, painted=True),
     Column("HEALTH", least=11, painted=True),
+    Column("VERSION", spare=7, wide=True),
+    Column("PRUNE", spare=6, wide=True),
     Column("MESSAGE", least=12, spare=3),
 )
 
@@ -129,10 +131,15 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     lines += source_lines(report)
     lines += [("operation", _operation(report))] if report["operation"] else []
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
-    words = ("group", "kind", "namespace", "name", "status", "health", "message")
-    rows = [tuple(each[word] or "-" for word in words) for each in resources]
+    rows = [_object_row(each) for each in resources]
     value = {**report, "resources": resources}
     return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+
+
+def _object_row(report: dict[str, Any]) -> tuple[str, ...]:
+    words = ("group", "kind", "namespace", "name", "status", "health", "version")
+    prune = "yes" if report["prune"] else ""
+    return tuple(text or "-" for text in (*(report[word] for word in words), prune, report["message"]))
 
 
 def source_lines(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from trimtab.interfaces.cli.output import Listing, show, words_option
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import Column
 
-_COLUMNS = (Column("VERSION"), Column("PYTHON"), Column("PLATFORM"))
+_COLUMNS = (Column("VERSION"), Column("PYTHON", wide=True), Column("PLATFORM", wide=True))
 
 
 @click.command()
