@@ -24,6 +24,7 @@ from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
 from trimtab.app.lastknown import Away, LastKnown
+from trimtab.app.naming import app_printed
 from trimtab.app.narrowing import places_to_read
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
@@ -94,6 +95,11 @@ class Apps:
         except UnitMissing:
             return None
 
+    async def meant(self, name: str) -> SyncUnit | None:
+        """The app that somebody means: of this name, or else as `-o name` prints it."""
+        found, printed = await self.find(name), app_printed(name)
+        return found or (await self.find(printed) if printed else None)
+
     async def places_before(self, name: str) -> tuple[Place, ...] | None:
         """Where objects may carry the mark of an app that is not recorded; None if that may be anywhere."""
         if not self.installation.recorded:
@@ -102,16 +108,17 @@ class Apps:
         return () if known else None
 
     async def named(self, name: str) -> SyncUnit:
-        """The app of this name; `Missing` if there is none."""
-        found = await self.find(name)
+        """The app that is meant by this name; `Missing` if there is none."""
+        found = await self.meant(name)
         if found is None:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
 
     async def until(self, name: str, event: Recorded, seconds: float) -> None:
         """Return when that has become of an app, whoever worked on it; it is looked at once in any case."""
-        if not is_recorded(await self.find(name), event):
-            await until_recorded(self.records(only=name), name, event, seconds)
+        unit = await self.meant(name)
+        if unit is not None and not is_recorded(unit, event):
+            await until_recorded(self.records(only=unit.id), unit.id, event, seconds)
 
     @asynccontextmanager
     async def work_on(

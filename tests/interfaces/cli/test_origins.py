@@ -86,6 +86,7 @@ def test_a_folder_is_meant_wherever_the_command_is_run_next(
 
 def test_a_word_that_is_no_folder_is_an_app() -> None:
     assert source_named("no-such-folder-here", path="", revision="") is None
+    assert source_named("team/web", path="", revision="") is None, "apps may have slashes in their names"
     assert nothing_called("nix") == "there is no such app, nor a folder of this name"
     assert nothing_called("nix.yaml") == "there is no such app, nor a file or folder of this name"
 
@@ -95,6 +96,8 @@ def test_a_word_that_is_no_folder_is_an_app() -> None:
     [
         ("./nowhere", "", "there is no such folder"),
         ("./nowhere.yaml", "", "there is no such file"),
+        ("/no/where", "", "there is no such folder"),
+        ("no/where/", "", "there is no such folder"),
         (".", "main", "a folder has no revisions"),
     ],
 )

@@ -273,8 +273,9 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
             return replace(described, places=await apps.places_before(described.id))
         return _as_described(described, recalled, asked)
     named = source_meant(asked)
-    name = asked.app or (name_for(named) if named else asked.source)
-    known = await apps.find(name)
+    name = asked.app or (name_for(named) if named else "")
+    known = await (apps.find(name) if name else apps.meant(asked.source))
+    name = name or (known.id if known else asked.source)
     sources = sources_asked(asked, None if known is None else sources_of(known))
     if sources is None:
         raise Missing(f"app {name}", nothing_called(asked.source), "Name a source")

@@ -18,6 +18,8 @@ _REGISTRY = "oci://"
 _UNIT_FILES = (".yaml", ".yml")
 #: what manifests hold at their outermost, in whatever style of YAML
 _MANIFEST = re.compile(rb"^\W*apiVersion\W", re.MULTILINE)
+#: how only folders begin; apps may have slashes in their names, too
+_OF_FOLDERS = (".", "/", "~")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -33,7 +35,7 @@ def source_named(text: str, *, path: str, revision: str, chart: str = "") -> App
         return AppSource(repo_url=text, target_revision=revision or "HEAD", spec=spec)
     folder = Path(text)
     if not folder.is_dir():
-        if "/" in text or text in {".", ".."} or folder.exists():
+        if text.startswith(_OF_FOLDERS) or text.endswith("/") or folder.exists():
             what = "file" if folder.suffix in _UNIT_FILES else "folder"
             reason = "it is not a folder" if folder.exists() else f"there is no such {what}"
             raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, a chart, or an app")

@@ -36,5 +36,5 @@ async def _resumed(invocation: Invocation, reach: Reach, app: str) -> str:
     async with apps_at(invocation, reach) as apps:
         before = await holds.resume(apps, app)
     if not before.hold:
-        return f"{app} was neither paused nor pinned"
-    return f"{app} follows its source again; it was {before.hold}"
+        return f"{before.id} was neither paused nor pinned"
+    return f"{before.id} follows its source again; it was {before.hold}"

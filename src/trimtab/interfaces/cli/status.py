@@ -98,11 +98,12 @@ async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
 
 def apps_listing(units: tuple[SyncUnit, ...], output: str) -> Listing:
     """All apps, one per row."""
+    from trimtab.app.naming import app_name
     from trimtab.app.reports import app_report
 
     reports = [app_report(unit) for unit in units]
     rows = [_app_row(report, whole=output == "wide") for report in reports]
-    return Listing(_columns(reports), rows, [f"app/{each['app']}" for each in reports], reports)
+    return Listing(_columns(reports), rows, [app_name(each["app"]) for each in reports], reports)
 
 
 def _columns(reports: list[dict[str, Any]]) -> list[Column]:
@@ -122,6 +123,7 @@ def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
 
 def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     """One app: facts, what is wrong with it, and its objects."""
+    from trimtab.app.naming import app_name
     from trimtab.app.reports import app_report, resource_report
 
     report = app_report(unit)
@@ -133,7 +135,7 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
     rows = [_object_row(each) for each in resources]
     value = {**report, "resources": resources}
-    return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+    return Listing(_OBJECTS, rows, [app_name(unit.id)], value, title=facts(lines, paper))
 
 
 def _object_row(report: dict[str, Any]) -> tuple[str, ...]:
