@@ -200,6 +200,19 @@ def test_a_namespace_that_cannot_be_is_refused_before_anything_is_recorded(
     assert f"{name!r} is not the name of a namespace." in done.output
 
 
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ("", "'' names no namespace; without --namespaces all are kept."),
+        (" , ", "' , ' names no namespace; without --namespaces all are kept."),
+        ("shop,Cart", "'Cart' is not the name of a namespace."),
+    ],
+)
+def test_a_runner_that_is_to_keep_to_namespaces_is_not_let_loose_by_a_slip(listed: str, said: str) -> None:
+    done = invoke("run", "--namespaces", listed)
+    assert (done.exit_code, said in done.output) == (2, True)
+
+
 PRINTING = {
     "cluster status", "diff", "doctor", "health", "history", "install", "plan", "render", "settings",
     "status", "tree", "version", "why",

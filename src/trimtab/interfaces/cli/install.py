@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from trimtab.interfaces.cli.asking import agreed
-from trimtab.interfaces.cli.names import NAMESPACE, checked_namespace
+from trimtab.interfaces.cli.names import NAMESPACE, namespaces_in
 from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
@@ -33,13 +33,11 @@ _RESOURCE = re.compile(r"[a-z0-9]+(\.[a-z0-9-]+)*")
 def _scope(_context: click.Context, _option: click.Parameter, given: str) -> tuple[str, ...]:
     """The namespaces that are meant; none for the whole cluster."""
     word, _, listed = given.partition("=")
-    names = tuple(dict.fromkeys(each.strip() for each in listed.split(",") if each.strip()))
     if word == "cluster" and not listed:
         return ()
-    if word != "namespaces" or not names:
+    names = namespaces_in(listed) if word == "namespaces" else ()
+    if not names:
         raise click.BadParameter(f"{given!r} is neither `cluster` nor of the form namespaces=a,b.")
-    for name in names:
-        checked_namespace(name)
     return names
 
 

@@ -30,6 +30,26 @@ class _Namespace(click.ParamType[str]):
         return checked_namespace(str(value)) if value else ""
 
 
+class _Namespaces(click.ParamType[tuple[str, ...]]):
+    """Names of namespaces with commas between them; none would mean all, which nobody means who gives it."""
+
+    name = "text"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        found = namespaces_in(value) if isinstance(value, str) else tuple(value)
+        if not found:
+            self.fail(f"{value!r} names no namespace; without --namespaces all are kept.", param, ctx)
+        return found
+
+
+def namespaces_in(listed: str) -> tuple[str, ...]:
+    """The namespaces that a list with commas names, each once."""
+    names = dict.fromkeys(each.strip() for each in listed.split(",") if each.strip())
+    return tuple(checked_namespace(name) for name in names)
+
+
 def checked_namespace(name: str) -> str:
     """The name, if a namespace may have it; nothing could ever be synced to any other."""
     if not _NAMESPACE.fullmatch(name):
@@ -39,3 +59,4 @@ def checked_namespace(name: str) -> str:
 
 NAME: Final = _Name()
 NAMESPACE: Final = _Namespace()
+NAMESPACES: Final = _Namespaces()
