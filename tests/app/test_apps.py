@@ -147,7 +147,7 @@ async def test_an_app_is_idle_when_nobody_works_on_it(stage: Stage) -> None:
     await stage.apps.until("nobody", Recorded.DELETED, 0)
     records = stage.apps.records()
     await records.set_operation("shop", Operation())
-    with pytest.raises(NotWell, match="it is not idle, after 0 s"):
+    with pytest.raises(NotWell, match=r"it is not idle, after 0 s. Ask why with: trimtab why shop"):
         await stage.apps.until("shop", Recorded.IDLE, 0)
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(stage.apps.until("shop", Recorded.IDLE, 60))

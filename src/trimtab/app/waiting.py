@@ -115,5 +115,6 @@ async def until_recorded(
             await done.wait()
             following.cancel()
     except DeadlinePassed as error:
-        raise NotWell(f"app {name}", f"it is not {event.value}, after {seconds:g} s") from error
+        reason = f"it is not {event.value}, after {seconds:g} s"
+        raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
     return found

@@ -213,6 +213,12 @@ def test_a_runner_that_is_to_keep_to_namespaces_is_not_let_loose_by_a_slip(liste
     assert (done.exit_code, said in done.output) == (2, True)
 
 
+def test_whoever_leaves_the_objects_has_no_hooks_to_skip() -> None:
+    done = invoke("delete", "shop", "--abandon", "--skip-hooks")
+    assert done.exit_code == 2
+    assert "--abandon deletes nothing and runs no hooks: leave out --skip-hooks." in done.output
+
+
 PRINTING = {
     "cluster status", "diff", "doctor", "health", "history", "install", "plan", "render", "settings",
     "status", "tree", "version", "why",

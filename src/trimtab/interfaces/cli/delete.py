@@ -48,6 +48,8 @@ def delete(
     from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
     from trimtab.tasks.loops import run_main
 
+    if abandon and skip_hooks:
+        raise click.UsageError("--abandon deletes nothing and runs no hooks: leave out --skip-hooks.")
     operation = WITHOUT_HOOKS if skip_hooks else DELETION
     run_main(_deleted(invocation, reach, app, word, None if abandon else operation))
 
