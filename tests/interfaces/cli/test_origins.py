@@ -84,6 +84,20 @@ def test_a_folder_is_meant_wherever_the_command_is_run_next(
     assert source_named("shop", path="", revision="") == AppSource(folder=str(tmp_path / "shop"))
 
 
+def test_a_folder_goes_before_an_app_of_its_name_and_whoever_means_the_app_is_told_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidSpec) as caught:
+        source_named("shop", path="", revision="main")
+    assert caught.value.remedy == "Leave out --revision; if the app of this name is meant, write app/shop"
+    assert source_named("app/shop", path="", revision="main") is None
+    with pytest.raises(InvalidSpec) as caught:
+        source_named("./shop", path="", revision="main")
+    assert caught.value.remedy == "Leave out --revision"
+
+
 def test_a_word_that_is_no_folder_is_an_app() -> None:
     assert source_named("no-such-folder-here", path="", revision="") is None
     assert source_named("team/web", path="", revision="") is None, "apps may have slashes in their names"

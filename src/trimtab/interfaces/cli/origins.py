@@ -35,14 +35,20 @@ def source_named(text: str, *, path: str, revision: str, chart: str = "") -> App
         return AppSource(repo_url=text, target_revision=revision or "HEAD", spec=spec)
     folder = Path(text)
     if not folder.is_dir():
-        if text.startswith(_OF_FOLDERS) or text.endswith("/") or folder.exists():
+        if _is_only_a_folder(text) or folder.exists():
             what = "file" if folder.suffix in _UNIT_FILES else "folder"
             reason = "it is not a folder" if folder.exists() else f"there is no such {what}"
             raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, a chart, or an app")
         return None
     if revision:
-        raise InvalidSpec(f"source {text}", "a folder has no revisions", "Leave out --revision")
+        app = "" if _is_only_a_folder(text) else f"; if the app of this name is meant, write app/{text}"
+        raise InvalidSpec(f"source {text}", "a folder has no revisions", f"Leave out --revision{app}")
     return AppSource(folder=str(folder.resolve()), spec=spec)
+
+
+def _is_only_a_folder(text: str) -> bool:
+    """Whether no app can be meant."""
+    return text.startswith(_OF_FOLDERS) or text.endswith("/")
 
 
 def nothing_called(text: str) -> str:
