@@ -81,6 +81,7 @@ def test_it_can_be_listed_by_name_and_in_rows(capsys: pytest.CaptureFixture[str]
         (("--scope", "namespaces="), "'namespaces=' is neither"),
         (("--scope", "namespaces=Shop"), "'Shop' is not the name of a namespace."),
         (("--namespace", "a/b"), "'a/b' is not the name of a namespace."),
+        (("--namespace", "", "--remove"), "'' is not the name of a namespace."),
         (("--also", "*"), "'*' is not a kind"),
         (("--apply", "-o", "json"), "-o is about what is printed: leave out --apply and --remove."),
         (("--remove", "-o", "name"), "-o is about what is printed: leave out --apply and --remove."),

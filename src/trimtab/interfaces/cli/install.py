@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from trimtab.interfaces.cli.asking import agreed
-from trimtab.interfaces.cli.names import NAMESPACE, namespaces_in
+from trimtab.interfaces.cli.names import SOME_NAMESPACE, namespaces_in
 from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
@@ -59,7 +59,7 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
     help="Where the runner may look after apps: everywhere, or in these namespaces alone.",
 )
 @click.option(
-    "-n", "--namespace", type=NAMESPACE, help="Where it lives and keeps records; else apps.namespace."
+    "-n", "--namespace", type=SOME_NAMESPACE, help="Where it lives and keeps records; else apps.namespace."
 )
 @click.option("--image", help="The image to run; else one of this version, as deploy/Containerfile makes it.")
 @click.option(

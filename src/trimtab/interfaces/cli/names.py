@@ -22,12 +22,15 @@ class _Name(click.ParamType[str]):
 
 
 class _Namespace(click.ParamType[str]):
-    """The name of a namespace; an empty one is none, as for kubectl."""
+    """The name of a namespace; where it may be left out, an empty one is none, as for kubectl."""
 
     name = "text"
 
+    def __init__(self, *, is_needed: bool) -> None:
+        self._is_needed = is_needed
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return checked_namespace(str(value)) if value else ""
+        return checked_namespace(str(value)) if value or self._is_needed else ""
 
 
 class _Namespaces(click.ParamType[tuple[str, ...]]):
@@ -58,5 +61,7 @@ def checked_namespace(name: str) -> str:
 
 
 NAME: Final = _Name()
-NAMESPACE: Final = _Namespace()
+NAMESPACE: Final = _Namespace(is_needed=False)
+#: where nobody who gives an empty one can mean the usual one
+SOME_NAMESPACE: Final = _Namespace(is_needed=True)
 NAMESPACES: Final = _Namespaces()
