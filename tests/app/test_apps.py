@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from tests.app.why.stage import Stage, embedded
 from tests.engine.stage import config_map, deployment
 from trimtab.app.differing import Change, diff_report
 from trimtab.app.goals import Goal, Recorded
+from trimtab.app.holds import pause, resume
 from trimtab.app.trees import lines_of
 from trimtab.app.waiting import NotWell
 from trimtab.engine.operations import Operation
@@ -19,6 +21,7 @@ from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Pin, SyncUnit
 from trimtab.errors import Missing
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECRET = {
     "apiVersion": "v1",
     "kind": "Secret",
@@ -109,6 +112,7 @@ async def test_waiting_too_long_says_how_the_app_stands(stage: Stage) -> None:
 
 async def test_an_app_that_is_not_recorded_is_deleted_and_missing(stage: Stage) -> None:
     await stage.apps.until("shop", Recorded.DELETED, 60)
+    await stage.apps.until("shop", Recorded.DELETED, 0)
     with pytest.raises(Missing, match="app shop: there is no such app"):
         await stage.apps.named("shop")
     await stage.sync(config_map("settings"))
@@ -121,12 +125,29 @@ async def test_an_app_that_is_not_recorded_is_deleted_and_missing(stage: Stage) 
         await waiting
 
 
+async def test_an_app_may_be_named_as_it_is_printed_unless_another_is_called_so(stage: Stage) -> None:
+    await stage.sync(config_map("settings"))
+    assert (await stage.apps.named("app/shop")).id == "shop"
+    assert await stage.apps.find("app/shop") is None
+    assert (await pause(stage.apps, "app/shop", reason="", by="ann", now=NOON)).hold
+    assert (await resume(stage.apps, "app/shop")).id == "shop"
+    await stage.apps.until("app/shop", Recorded.IDLE, 60)
+    with pytest.raises(NotWell, match="it is not deleted, after 0 s"):
+        await stage.apps.until("app/shop", Recorded.DELETED, 0)
+    await stage.sync(config_map("others"), app="app/shop")
+    assert (await stage.apps.named("app/shop")).id == "app/shop"
+    with pytest.raises(Missing, match="app app/none: there is no such app"):
+        await stage.apps.named("app/none")
+
+
 async def test_an_app_is_idle_when_nobody_works_on_it(stage: Stage) -> None:
     await stage.sync(config_map("settings"))
     await stage.apps.until("shop", Recorded.IDLE, 60)
+    await stage.apps.until("shop", Recorded.IDLE, 0)
+    await stage.apps.until("nobody", Recorded.DELETED, 0)
     records = stage.apps.records()
     await records.set_operation("shop", Operation())
-    with pytest.raises(NotWell, match="it is not idle, after 0 s"):
+    with pytest.raises(NotWell, match=r"it is not idle, after 0 s. Ask why with: trimtab why shop"):
         await stage.apps.until("shop", Recorded.IDLE, 0)
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(stage.apps.until("shop", Recorded.IDLE, 60))

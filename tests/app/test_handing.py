@@ -91,6 +91,7 @@ async def test_without_a_runner_a_command_works_itself(stage: Stage) -> None:
     stage.sources.declare("shop", config_map("web"))
     assert (await ann.sync()).phase is OperationPhase.SUCCEEDED
     assert ann.wrote() == {"ConfigMap", "Lease", "Secret"}
+    assert [each.person for each in (await stage.records.get("shop")).status.history] == ["ann@desk"]
 
 
 async def test_with_a_runner_exactly_what_was_agreed_to_is_done_by_it(stage: Stage) -> None:
@@ -106,8 +107,8 @@ async def test_with_a_runner_exactly_what_was_agreed_to_is_done_by_it(stage: Sta
     assert sorted(done) == ["api", "web"]
     recorded = await stage.records.get("shop")
     assert recorded.operation is None
-    assert [(each.revision, each.asked_by) for each in recorded.status.history] == [
-        (revision, "trimtab sync")
+    assert [(each.revision, each.asked_by, each.person) for each in recorded.status.history] == [
+        (revision, "trimtab sync", "ann@desk")
     ]
 
 

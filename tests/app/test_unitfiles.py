@@ -76,6 +76,11 @@ def test_a_folder_is_meant_from_where_the_files_are() -> None:
         ("source: {}\nstatus: {}", GIT, "unknown field `status`"),
         ("destination: {namespace: shop}", GIT, "it names no source"),
         ("source: {}\ndestination: {namespace: [1]}", GIT, "does not describe a unit"),
+        (
+            "source: {}\ndestination: {namespace: Two Words}",
+            GIT,
+            "'Two Words' is not the name of a namespace",
+        ),
         ("[1, 2]", GIT, "does not describe a unit"),
         ("source: {spec: {path: " + "x" * 300_000 + "}}", GIT, "more than 256 KiB"),
     ],

@@ -21,6 +21,7 @@ from trimtab.engine.operations import (
     StepStatus,
     SyncPhase,
     by_our_clock,
+    by_whom,
     is_same_request,
     started,
     taken_up,
@@ -47,6 +48,25 @@ def test_a_deletion_knows_which_hooks_the_try_before_it_saw_through() -> None:
     assert taken_up(deletion, replace(failed, operation=Operation())) == deletion
     assert taken_up(Operation(), failed) == Operation()
     assert taken_up(deletion, replace(failed, operation=Operation(delete=True, dry_run=True))) == deletion
+
+
+def test_a_request_is_the_same_where_an_older_process_has_forgotten_who_made_it() -> None:
+    asked = Operation(asked_by="trimtab sync", person="ann@desk")
+    written = msgspec.json.encode(asked)
+    assert b'"person":"ann@desk"' in written
+    # Older processes know no such field, and leave it out when they write.
+    forgotten = msgspec.json.decode(written.replace(b'"person"', b'"unheardOf"'), type=Operation)
+    assert forgotten.person == ""
+    assert is_same_request(forgotten, asked)
+
+
+def test_who_asked_is_told_with_what_as_far_as_it_is_known() -> None:
+    assert by_whom("ann@desk", "trimtab sync") == "ann@desk with trimtab sync"
+    assert (by_whom("", "trimtab sync"), by_whom("ann@desk", ""), by_whom("", "")) == (
+        "trimtab sync",
+        "ann@desk",
+        "",
+    )
 
 
 def test_a_state_reads_back_as_it_was_written() -> None:

@@ -25,10 +25,13 @@ def test_a_paused_app_is_not_synced_until_it_is_resumed(person: Person, tmp_path
     planned = person.trimtab("plan", "shop")
     until = "a sync is refused until somebody says: trimtab resume shop"
     assert (planned.code, until in planned.err) == (0, True)
+    again = person.trimtab("pause", "shop", "--reason", "a migration\x1b[2J\nof tables")
+    assert again.out.endswith(": a migration\\x1b[2J of tables\n"), "a reason commands no terminal"
     (listed,) = person.trimtab("status", "-o", "json").json
     assert (listed["sync"], "a migration" in listed["held"]) == ("Synced", True)
 
-    assert "it was paused by ann@" in person.trimtab("resume", "shop").out
+    resumed = person.trimtab("resume", "shop").out
+    assert ("it was paused by ann@" in resumed, "\x1b" in resumed) == (True, False)
     assert person.trimtab("resume", "shop").out == "shop was neither paused nor pinned\n"
     assert person.trimtab("sync", "shop").code == 0
     assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "red"

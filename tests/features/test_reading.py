@@ -51,6 +51,9 @@ def test_an_app_is_waited_for_remembers_its_syncs_and_completes(person: Person, 
 
     (entry,) = person.trimtab("history", "shop", "-o", "json").json
     assert (entry["id"], entry["revision"][:6], entry["source"]) == (1, "files:", str(folder))
+    assert entry["person"].startswith("ann@")
     assert person.trimtab("status", "-o", "name").out == "app/shop\n"
+    assert person.trimtab("plan", "app/shop", "-o", "name").out == "", "what is printed is taken"
+    assert person.trimtab("wait", "app/shop", "--for", "idle", "--timeout", "0").code == 0
     typed = {"_TRIMTAB_COMPLETE": "bash_complete", "COMP_WORDS": "trimtab tree s", "COMP_CWORD": "2"}
     assert person.trimtab(**typed, TRIMTAB_APPS__COMPLETE_WITHIN="1m").out == "plain,shop\n"

@@ -19,11 +19,12 @@ from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, failed, is_same_deletion, is_whole, late, until_deleted
 from trimtab.app.differing import Differing, check_readable, differing, warnings_in
 from trimtab.app.drafts import DraftStore
-from trimtab.app.goals import Goal, Recorded
+from trimtab.app.goals import Goal, Recorded, is_recorded
 from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
 from trimtab.app.installation import Installation, record_installation
 from trimtab.app.lastknown import Away, LastKnown
+from trimtab.app.naming import app_printed
 from trimtab.app.narrowing import places_to_read
 from trimtab.app.remedies import remedy_of
 from trimtab.app.shards import app_lease, shard_named
@@ -94,6 +95,11 @@ class Apps:
         except UnitMissing:
             return None
 
+    async def meant(self, name: str) -> SyncUnit | None:
+        """The app that somebody means: of this name, or else as `-o name` prints it."""
+        found, printed = await self.find(name), app_printed(name)
+        return found or (await self.find(printed) if printed else None)
+
     async def places_before(self, name: str) -> tuple[Place, ...] | None:
         """Where objects may carry the mark of an app that is not recorded; None if that may be anywhere."""
         if not self.installation.recorded:
@@ -102,16 +108,17 @@ class Apps:
         return () if known else None
 
     async def named(self, name: str) -> SyncUnit:
-        """The app of this name; `Missing` if there is none."""
-        found = await self.find(name)
+        """The app that is meant by this name; `Missing` if there is none."""
+        found = await self.meant(name)
         if found is None:
             raise Missing(f"app {name}", "there is no such app", "List them with: trimtab status")
         return found
 
     async def until(self, name: str, event: Recorded, seconds: float) -> None:
-        """Return when that has become of an app, whoever worked on it."""
-        if self.installation.recorded:
-            await until_recorded(self.records(only=name), name, event, seconds)
+        """Return when that has become of an app, whoever worked on it; it is looked at once in any case."""
+        unit = await self.meant(name)
+        if unit is not None and not is_recorded(unit, event):
+            await until_recorded(self.records(only=unit.id), unit.id, event, seconds)
 
     @asynccontextmanager
     async def work_on(
@@ -363,7 +370,7 @@ class Work:
         self.check_hold(operation)
         self._check_consent(plan, consent=consent)
         await self._apps.record_installation()
-        agreed_to = replace(operation, plan_digest=plan.digest)
+        agreed_to = replace(operation, plan_digest=plan.digest, person=self._apps.person)
 
         async def carry_out() -> OperationState:
             if pin is not None:
@@ -435,7 +442,7 @@ class Work:
                 state = await hand_over(keeper)
             return None if state is None else await forgotten(state)
 
-        agreed_to = replace(operation, plan_digest=plan.digest)
+        agreed_to = replace(operation, plan_digest=plan.digest, person=self._apps.person)
         hand_over = self._delegation.handing(agreed_to, plan, held, consent=consent)
         with self._agreeing(consent=consent):
             async with patient(self.engine, seconds, partial(late, self.name, seconds)) as limit:

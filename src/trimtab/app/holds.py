@@ -19,26 +19,26 @@ class Records(Protocol):
     def records(self) -> SyncUnitStore:
         """Where apps are recorded."""
 
-    async def find(self, name: str) -> SyncUnit | None:
-        """The app of this name, if there is one."""
+    async def meant(self, name: str) -> SyncUnit | None:
+        """The app that somebody means by this name, if there is one."""
 
 
 async def pause(apps: Records, name: str, *, reason: str, by: str, now: datetime) -> SyncUnit:
     """Have nothing begin on an app until it is resumed; the answer is the app as it is now."""
-    await known(apps, name)
-    return await apps.records().amend(name, with_pause(Pause(reason=reason, by=by, since=now)))
+    unit = await known(apps, name)
+    return await apps.records().amend(unit.id, with_pause(Pause(reason=reason, by=by, since=now)))
 
 
 async def resume(apps: Records, name: str) -> SyncUnit:
     """Let an app follow its source again; the answer is the app as it was held."""
     before = await known(apps, name)
-    await apps.records().amend(name, resumed)
+    await apps.records().amend(before.id, resumed)
     return before
 
 
 async def known(apps: Records, name: str) -> SyncUnit:
-    """The app of this name, or an error that says how to find one."""
-    found = await apps.find(name)
+    """The app that is meant by this name, or an error that says how to find one."""
+    found = await apps.meant(name)
     if found is None:
         raise no_such(name)
     return found

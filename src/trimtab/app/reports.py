@@ -40,6 +40,7 @@ def resource_report(summary: ResourceSummary) -> dict[str, Any]:
     health = summary.health
     return {
         **key_report(summary.key),
+        "version": summary.version,
         "status": summary.verdict.value if summary.verdict else "",
         "health": health.status.value if health else "",
         "message": summary.problem or (health.message if health else ""),
@@ -57,6 +58,7 @@ def deployed_report(entry: Deployed) -> dict[str, Any]:
         "startedAt": moment(entry.started_at),
         "seconds": round((entry.deployed_at - entry.started_at).total_seconds(), 3),
         "by": entry.asked_by,
+        "person": entry.person,
         "source": str(sources),
         "sources": source_reports(sources, entry.revision),
     }

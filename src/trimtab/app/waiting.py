@@ -28,7 +28,7 @@ async def patient(
     engine: Engine, seconds: float, late: Callable[[str], TrimtabError]
 ) -> AsyncIterator[asyncio.Timeout]:
     """Leave the app's operation when it has only waited for so long; `late` makes the error of its words."""
-    loop, waits = asyncio.get_running_loop(), ["for something"]
+    loop, waits = asyncio.get_running_loop(), ["for the cluster to answer"]
 
     def hear(_app: str, event: UnitEvent) -> None:
         if isinstance(event, OperationWaits):
@@ -115,5 +115,6 @@ async def until_recorded(
             await done.wait()
             following.cancel()
     except DeadlinePassed as error:
-        raise NotWell(f"app {name}", f"it is not {event.value}, after {seconds:g} s") from error
+        reason = f"it is not {event.value}, after {seconds:g} s"
+        raise NotWell(f"app {name}", reason, f"Ask why with: trimtab why {name}") from error
     return found

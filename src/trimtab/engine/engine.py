@@ -54,7 +54,7 @@ from trimtab.engine.events import (
 from trimtab.engine.listeners import Listeners
 from trimtab.engine.live import Change, Live
 from trimtab.engine.marks import Mark, Tracking
-from trimtab.engine.operations import Operation, OperationState, taken_up
+from trimtab.engine.operations import Operation, OperationState, by_whom, taken_up
 from trimtab.engine.places import Place
 from trimtab.engine.readings import UnitLabels, labels_by_tenant
 from trimtab.engine.rows import Row
@@ -377,7 +377,7 @@ class Engine:
         """Ask for a sync; once this returns it is stored, and happens even if the process dies."""
         unit, asked = self.unit(unit_id), operation or self._usual(self.unit(unit_id))
         check_hold(unit, asked)
-        await self._start(unit, asked, f"asked for by {asked.asked_by or 'somebody'}")
+        await self._start(unit, asked, f"asked for by {by_whom(asked.person, asked.asked_by) or 'somebody'}")
         return self.unit(unit_id)
 
     async def wait_for_sync(self, unit_id: str) -> OperationState:

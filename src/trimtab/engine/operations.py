@@ -160,7 +160,10 @@ class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     #: sync options as in annotations, such as `CreateNamespace=true`
     options: tuple[str, ...] = ()
     retry: RetryLimits = RetryLimits()
+    #: what asked for it, such as `trimtab sync`
     asked_by: str = ""
+    #: who did, with that: `ann@desk`; empty if it was nobody's hand, or is not known
+    person: str = ""
     #: when it was asked for, if it was handed over to another process: tells it from the same said earlier
     asked_at: datetime | None = None
     automated: bool = False
@@ -260,9 +263,16 @@ def is_same_request(one: Operation, other: Operation) -> bool:
     if one is other:
         return True
     first, second = (
-        replace(each, timeout=None, deletions_approved_at=None, ended_by="", ran=()) for each in (one, other)
+        # Who made it is no part of it, and processes that came before that field forget it.
+        replace(each, timeout=None, deletions_approved_at=None, ended_by="", ran=(), person="")
+        for each in (one, other)
     )
     return first == second
+
+
+def by_whom(person: str, asked_by: str) -> str:
+    """Who asked for something, and with what, as far as that is known."""
+    return f"{person} with {asked_by}" if person and asked_by else person or asked_by
 
 
 def taken_up(operation: Operation, last: OperationState | None) -> Operation:

@@ -158,7 +158,9 @@ class Deployed(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     source: Any
     started_at: datetime
     deployed_at: datetime
+    #: with what it was asked for, and who did so, where it was somebody
     asked_by: str = ""
+    person: str = ""
     #: names what it rendered to, which an archive may hold
     rendered: str = ""
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from trimtab.app.why.chain import Answer, answer_from
 from trimtab.app.why.facts import Facts, Said, Seen
+from trimtab.engine.compare.matching import Finding, FindingKind
 from trimtab.engine.health import Health, HealthStatus
 from trimtab.engine.live import Live
 from trimtab.engine.marks import Mark
@@ -159,6 +160,25 @@ def test_a_pinned_app_is_never_told_to_be_synced_while_the_pin_would_refuse_that
     for chain in answer_from(paused).chains:
         assert "trimtab sync" not in chain.remedy.replace(RESUMED, "")
         assert "trimtab rollback" not in chain.remedy
+
+
+def test_a_kind_that_nobody_serves_is_told_once_however_often_it_was_refused() -> None:
+    unknown = Finding(
+        kind=FindingKind.UNKNOWN_KIND, subject=str(WEB), reason="no such kind", remedy="", key=WEB
+    )
+    reason = "the server serves no Deployment in apps/v1"
+    answer = answer_from(
+        Facts(
+            about="app shop",
+            now=NOON,
+            unit=replace(UNIT, status=UnitStatus(operation_state=state(result(message=reason)))),
+            is_synced=False,
+            findings=(unknown,),
+            rows=(row(live=None),),
+            plan=plan(refused=(Refused(key=WEB, reason=reason),)),
+        )
+    )
+    assert [chain.cause for chain in answer.chains] == ["bad-manifest"]
 
 
 def test_a_sync_that_was_asked_for_and_not_begun_is_not_forgotten() -> None:

@@ -336,7 +336,7 @@ def test_what_is_asked_of_a_held_unit_is_refused_unless_it_is_what_it_is_held_at
 
 @pytest.mark.fact("A35")
 def test_history_grows_at_its_end_and_is_trimmed_at_its_beginning() -> None:
-    first = history_after(unit(), ended(Operation(asked_by="ada")))
+    first = history_after(unit(), ended(Operation(asked_by="a console", person="ada")))
     assert first == (
         Deployed(
             id=1,
@@ -344,7 +344,8 @@ def test_history_grows_at_its_end_and_is_trimmed_at_its_beginning() -> None:
             source={"path": "web"},
             started_at=NOW,
             deployed_at=NOW + seconds(9),
-            asked_by="ada",
+            asked_by="a console",
+            person="ada",
         ),
     )
     full = with_status(unit(policy=Policy(history_limit=2)), history=(entry(6), entry(7)))

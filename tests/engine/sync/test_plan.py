@@ -555,6 +555,18 @@ def test_a_plan_is_shown_as_a_table() -> None:
     assert "nothing to do" in plan_table(Case().plan())
 
 
+def test_a_wide_plan_also_tells_of_versions_of_what_is_there_and_of_images() -> None:
+    plan = Case().missing(config_map("a")).hook(job("pre")).unwanted(config_map("b")).plan(PRUNING)
+    heading, *rows = (line.split() for line in plan_table(plan, wide=True).splitlines()[1:])
+    assert heading[-4:] == ["API", "VERSION", "UID", "IMAGES"]
+    images = [" ".join(step.images) for step in plan.steps if isinstance(step, RunHook)]
+    assert sorted(row[-3:] for row in rows) == [
+        ["batch/v1", "-", images[0] or "-"],
+        ["v1", "-", "-"],
+        ["v1", "uid-b", "-"],
+    ]
+
+
 def test_what_moved_between_two_plans_is_told() -> None:
     before = plan_json(Case().drifted(config_map("a"), config_map("b")).plan())
     case = Case().drifted(config_map("a")).missing(config_map("c"))

@@ -32,6 +32,12 @@ def test_a_cluster_is_brought_up_shown_and_taken_down(
         assert facts["kubeconfig"] == str(config)
         assert run(["cluster", "status"], environment) == 0
         assert facts["server"] in capsys.readouterr().out
+        assert run(["cluster", "status", "-o", "name"], environment) == 0
+        assert capsys.readouterr().out == "cluster/trimtab\n"
+        assert run(["cluster", "status", "-o", "wide"], environment) == 0
+        heading, row = capsys.readouterr().out.splitlines()
+        assert heading.split() == ["SERVER", "KUBECONFIG", "SINCE", "PID"]
+        assert row.split() == [facts[word] for word in ("server", "kubeconfig", "since", "pid")]
     finally:
         left = run(["cluster", "down"], environment)
     assert (left, config.exists()) == (0, False)

@@ -96,3 +96,11 @@ def test_the_verb_shows_a_table_to_people(tmp_path: Path) -> None:
     lines = done.output.splitlines()
     assert lines[0].split() == ["SETTING", "VALUE", "ORIGIN"]
     assert len({line.index(line.split()[1]) for line in lines}) == 1
+
+
+def test_a_wide_list_of_settings_tells_of_defaults_and_of_their_variables() -> None:
+    wide = ["--setting", "cluster.page_size=7", "settings", "-o", "wide"]
+    heading, *rows = CliRunner().invoke(trimtab, wide, obj={}).output.splitlines()
+    assert heading.split() == ["SETTING", "VALUE", "ORIGIN", "DEFAULT", "VARIABLE"]
+    (row,) = (each.split() for each in rows if each.startswith("cluster.page_size"))
+    assert (row[1], *row[-2:]) == ("7", "500", "TRIMTAB_CLUSTER__PAGE_SIZE")

@@ -103,6 +103,8 @@ def test_the_same_is_a_table_names_and_values() -> None:
         "Deployment.apps shop/web  /spec/replicas  5     2        kubectl  changed",
         "ConfigMap shop/old        -               -     -        -        prune",
     ]
+    assert [line.split()[-1] for line in shown(listing, "wide", Paper()).splitlines()] == ["NOTE", "-", "-"]
+    assert "update" in shown(listing, "wide", Paper()).splitlines()[1].split()
     assert listing.names == ["deployment.apps/web", "configmap/old"]
     assert [each["change"] for each in listing.value] == ["update", "prune"]
 

@@ -48,6 +48,24 @@ def test_stdin_is_a_file_too_and_people_get_a_table() -> None:
     ]
 
 
+def test_a_wide_table_tells_of_versions() -> None:
+    done = CliRunner().invoke(trimtab, ["health", "-f", "-", "-o", "wide"], obj={}, input=LIVE)
+    job = done.output.splitlines()[1].split()
+    assert job[:5] == ["Job", "shop", "migrate", "Degraded", "batch/v1"]
+
+
+def test_there_is_only_one_stdin() -> None:
+    done = CliRunner().invoke(trimtab, ["health", "-f", "-", "-f", "-"], obj={}, input=LIVE)
+    assert (done.exit_code, "Only one file can be stdin." in done.output) == (2, True)
+
+
+def test_that_there_is_nothing_is_said_to_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("---\n")
+    assert run(["health", "-f", str(tmp_path / "none.yaml")], {}) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "There is no object to judge.\n")
+
+
 def test_nothing_is_answered_with_nothing() -> None:
     done = CliRunner().invoke(trimtab, ["health", "-f", "-", "-o", "json"], obj={}, input="---\n")
     assert (done.exit_code, done.output) == (0, "[]\n")

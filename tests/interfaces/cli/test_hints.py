@@ -29,6 +29,8 @@ NO_COMMAND, NO_OPTION = "No such command", "No such option"
         ("--set a.b=1 status", f"{NO_OPTION} '--set'. Did you mean '--setting'?"),
         ("status --namspace shop", f"{NO_OPTION} '--namspace'. Did you mean '--namespace'?"),
         ("status -A", f"{NO_OPTION} '-A'. Apps of all namespaces are shown; -n shows those of one."),
+        ("sync shop -o json", f"{NO_OPTION} '-o'. `trimtab plan` and `trimtab status` print in every form."),
+        ("status --all", f"{NO_OPTION} '--all'. Apps of all namespaces are shown; -n shows those of one."),
         ("tree", "Missing argument 'APP'. See: trimtab tree --help"),
         ("completion", "Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish. See: "),
         ("status a b", "Got unexpected extra argument (b). See: trimtab status --help"),

@@ -63,6 +63,17 @@ def test_programs_may_have_it_as_one_list(capsys: pytest.CaptureFixture[str]) ->
     assert (found["kind"], tuple(found["items"])) == ("List", objects_of(Install()))
 
 
+def test_it_can_be_listed_by_name_and_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("install", "-n", "here", "-o", "name"), {}) == 0
+    names = capsys.readouterr().out.splitlines()
+    assert {"namespace/here", "deployment.apps/trimtab-runner"} <= {*names}
+    assert run(("install", "-n", "here", "-o", "wide"), {}) == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["KIND", "NAMESPACE", "NAME", "API", "VERSION"]
+    assert ["Deployment.apps", "here", "trimtab-runner", "apps/v1"] in [row.split() for row in rows]
+    assert len(rows) == len(names) == len(objects_of(Install(namespace="here")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -70,7 +81,11 @@ def test_programs_may_have_it_as_one_list(capsys: pytest.CaptureFixture[str]) ->
         (("--scope", "namespaces="), "'namespaces=' is neither"),
         (("--scope", "namespaces=Shop"), "'Shop' is not the name of a namespace."),
         (("--namespace", "a/b"), "'a/b' is not the name of a namespace."),
+        (("--namespace", "", "--remove"), "'' is not the name of a namespace."),
         (("--also", "*"), "'*' is not a kind"),
+        (("--apply", "-o", "json"), "-o is about what is printed: leave out --apply and --remove."),
+        (("--remove", "-o", "name"), "-o is about what is printed: leave out --apply and --remove."),
+        (("--timeout", "5m"), "--timeout is about removing: add --remove."),
         (("--path", "units"), "--path and --revision are about a repository: name it with --repo."),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.app.appsources import AppSource
 from trimtab.errors import InvalidSpec
-from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named
+from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named, unit_file
 from trimtab.sources.rendering.specs import SourceSpec
 
 
@@ -55,6 +55,27 @@ def test_a_chart_that_cannot_be_meant_is_said(text: str, chart: str, path: str, 
     assert caught.value.reason == reason
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        "# two\n---\n{apiVersion: v1, kind: ConfigMap}\n---\n{apiVersion: v1, kind: Secret}\n",
+    ],
+)
+def test_whoever_names_a_file_of_manifests_is_told_to_name_its_folder(content: str, tmp_path: Path) -> None:
+    (tmp_path / "cm.yaml").write_text(content)
+    with pytest.raises(InvalidSpec) as caught:
+        unit_file(str(tmp_path / "cm.yaml"), app="")
+    assert caught.value.reason == "it holds manifests, and describes no unit"
+    assert caught.value.remedy == f"Name the folder that holds it: {tmp_path}"
+
+
+def test_what_is_wrong_with_a_unit_file_is_said_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text("source: {folder: shop}\ncolour: blue\n")
+    with pytest.raises(InvalidSpec, match="unknown field `colour`"):
+        unit_file(str(tmp_path / "shop.yaml"), app="")
+
+
 def test_a_folder_is_meant_wherever_the_command_is_run_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,8 +84,23 @@ def test_a_folder_is_meant_wherever_the_command_is_run_next(
     assert source_named("shop", path="", revision="") == AppSource(folder=str(tmp_path / "shop"))
 
 
+def test_a_folder_goes_before_an_app_of_its_name_and_whoever_means_the_app_is_told_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidSpec) as caught:
+        source_named("shop", path="", revision="main")
+    assert caught.value.remedy == "Leave out --revision; if the app of this name is meant, write app/shop"
+    assert source_named("app/shop", path="", revision="main") is None
+    with pytest.raises(InvalidSpec) as caught:
+        source_named("./shop", path="", revision="main")
+    assert caught.value.remedy == "Leave out --revision"
+
+
 def test_a_word_that_is_no_folder_is_an_app() -> None:
     assert source_named("no-such-folder-here", path="", revision="") is None
+    assert source_named("team/web", path="", revision="") is None, "apps may have slashes in their names"
     assert nothing_called("nix") == "there is no such app, nor a folder of this name"
     assert nothing_called("nix.yaml") == "there is no such app, nor a file or folder of this name"
 
@@ -74,6 +110,8 @@ def test_a_word_that_is_no_folder_is_an_app() -> None:
     [
         ("./nowhere", "", "there is no such folder"),
         ("./nowhere.yaml", "", "there is no such file"),
+        ("/no/where", "", "there is no such folder"),
+        ("no/where/", "", "there is no such folder"),
         (".", "main", "a folder has no revisions"),
     ],
 )

@@ -50,5 +50,11 @@ def test_the_files_of_a_checkout_are_planned_on_a_revision_of_it_without_any_clu
     environment = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CACHE", "CONFIG", "STATE")}
     assert run(["plan", "deploy", "--base", "main"], environment) == 0
     assert "/data/a: old -> new" in capsys.readouterr().out, "what is not committed yet counts"
+    assert run(["plan", "deploy", "--base", "main", "-o", "name"], environment) == 0
+    assert capsys.readouterr().out == "configmap/settings\n"
+    assert run(["plan", "deploy", "--base", "main", "-o", "wide"], environment) == 0
+    assert "API VERSION" in capsys.readouterr().out
     assert run(["plan", "deploy", "--base", "main", "--head", "HEAD"], environment) == 0
     assert "/data/a" not in capsys.readouterr().out
+    assert run(["plan", "deploy", "--base", "main", "--head", "HEAD", "-o", "name"], environment) == 0
+    assert capsys.readouterr().out == ""

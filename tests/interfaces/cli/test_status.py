@@ -76,6 +76,17 @@ def test_that_somebody_holds_an_app_is_for_everybody_to_see() -> None:
     assert held.hold in shown(app_listing(held, Paper()), "table", Paper())
 
 
+def test_a_wide_table_of_one_app_tells_of_versions_and_of_what_a_prune_would_delete() -> None:
+    key = ResourceKey("", "ConfigMap", "shop", "old")
+    old = ResourceSummary(key=key, version="v1", verdict=Verdict.OUT_OF_SYNC, prune=True)
+    unit = replace(SHOP, status=replace(SHOP.status, resources=(*SHOP.status.resources, old)))
+    lines = shown(app_listing(unit, Paper()), "wide", Paper()).splitlines()[-len(unit.status.resources) - 1 :]
+    assert lines[0].split()[-3:] == ["VERSION", "PRUNE", "MESSAGE"]
+    assert lines[1].split()[6:8] == ["v1", "-"]
+    assert lines[-1].split()[-3:] == ["v1", "yes", "-"]
+    assert "PRUNE" not in shown(app_listing(unit, Paper()), "table", Paper())
+
+
 def test_forty_columns_keep_what_matters_most() -> None:
     lines = shown(apps_listing((SHOP,), "table"), "table", Paper(width=40)).splitlines()
     assert lines == ["APP   SYNC       HEALTH       REVISION", "shop  OutOfSync  Progressing  4f2c9e1d4f"]
@@ -169,6 +180,23 @@ def test_history_tells_when_what_was_deployed_by_whom() -> None:
     (told,) = history_listing((entry,), "json").value
     assert (told["id"], told["revision"], told["seconds"]) == (3, COMMIT, 90.0)
     assert told["source"] == "https://git.example/shop.git at HEAD"
+
+
+@pytest.mark.parametrize(
+    ("person", "tool", "words"),
+    [
+        ("ann@desk", "trimtab sync", "ann@desk with trimtab sync"),
+        ("", "the unit's own policy", "the unit's own policy"),
+        ("", "", "-"),
+    ],
+)
+def test_history_names_the_person_where_one_asked(person: str, tool: str, words: str) -> None:
+    entry = Deployed(
+        id=1, revision=COMMIT, source={}, started_at=NOON, deployed_at=NOON, asked_by=tool, person=person
+    )
+    listing = history_listing((entry,), "table")
+    assert shown(listing, "table", Paper()).splitlines()[1].endswith(f"  0s    {words}")
+    assert (listing.value[0]["by"], listing.value[0]["person"]) == (tool, person)
 
 
 def test_each_of_several_sources_is_told_with_the_revision_it_is_at() -> None:

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 import trimtab as package
 from tests.interfaces.cli.understanding import understood
+from trimtab.interfaces.cli.output import FORMS
 from trimtab.interfaces.cli.verbs import VERBS, trimtab
 
 ROOT = Path(__file__).parents[3]
@@ -105,13 +106,38 @@ def test_every_verb_that_takes_a_namespace_takes_it_as_kubectl_does(verb: str) -
     assert "--namespace" in option.opts
 
 
-@pytest.mark.parametrize("verb", ["sync", "apply", "rollback", "delete", "wait"])
-@pytest.mark.parametrize(
-    ("given", "seconds"), [("90", 90.0), ("0", 0.0), ("1.5", 1.5), ("90s", 90.0), ("1h30m", 5400.0)]
-)
+@pytest.mark.parametrize("verb", ["sync", "apply", "rollback", "delete", "terminate", "wait", "install"])
+@pytest.mark.parametrize(("given", "seconds"), [("90", 90.0), ("1.5", 1.5), ("90s", 90.0), ("1h30m", 5400.0)])
 def test_every_verb_that_waits_takes_seconds_or_a_duration(verb: str, given: str, seconds: float) -> None:
     assert _timeout_of(verb).type.convert(given, None, None) == seconds
     assert _timeout_of(verb).get_default(click.Context(trimtab)) == "5m"
+
+
+@pytest.mark.parametrize("given", ["0", "0s", "0.0"])
+def test_no_time_at_all_is_enough_to_look_once(given: str) -> None:
+    assert _timeout_of("wait").type.convert(given, None, None) == 0.0
+
+
+@pytest.mark.parametrize("given", ["0", "0s"])
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("sync", "shop"), "Not to wait for health, write --no-wait."),
+        (("install", "--remove"), "Not to wait, write --no-wait."),
+        (("apply", "shop.plan"), ""),
+        (("rollback", "shop"), ""),
+        (("delete", "shop"), ""),
+        (("terminate", "shop"), ""),
+    ],
+)
+def test_no_time_at_all_is_refused_where_something_has_to_be_done_in_it(
+    words: tuple[str, ...], instead: str, given: str
+) -> None:
+    done = invoke(*words, "--timeout", given)
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert f"Invalid value for '--timeout': In {given!r} nothing can be done: write 90, 90s or 5m." in said
+    assert ("--no-wait" in said, instead in said) == (bool(instead), True)
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "", "nan"])
@@ -148,6 +174,79 @@ def test_the_version_is_told_to_programs() -> None:
     assert list(as_json) == ["version", "python", "platform"]
     assert as_json["version"] == package.__version__
     assert yaml.safe_load(invoke("version", "-o", "yaml").output) == as_json
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+@pytest.mark.parametrize("verb", [
+    "delete", "diff", "history", "pause", "plan", "render", "resume", "rollback", "status", "sync",
+    "terminate", "tree", "wait", "why",
+])  # fmt: skip
+def test_a_variable_that_is_not_set_names_nothing_and_not_the_folder_at_hand(verb: str, empty: str) -> None:
+    done = invoke(verb, empty)
+    assert done.exit_code == 2
+    assert ": It is empty." in done.output
+
+
+@pytest.mark.parametrize("name", ["Shop", "a/b", "two words", "-", "a" * 64])
+@pytest.mark.parametrize(
+    "words",
+    [("sync", "shop"), ("plan", "shop"), ("diff", "shop"), ("render", "shop"), ("why", "shop"), ("status",)],
+)
+def test_a_namespace_that_cannot_be_is_refused_before_anything_is_recorded(
+    words: tuple[str, ...], name: str
+) -> None:
+    done = invoke(*words, "-n", name)
+    assert done.exit_code == 2
+    assert f"{name!r} is not the name of a namespace." in done.output
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ("", "'' names no namespace; without --namespaces all are kept."),
+        (" , ", "' , ' names no namespace; without --namespaces all are kept."),
+        ("shop,Cart", "'Cart' is not the name of a namespace."),
+    ],
+)
+def test_a_runner_that_is_to_keep_to_namespaces_is_not_let_loose_by_a_slip(listed: str, said: str) -> None:
+    done = invoke("run", "--namespaces", listed)
+    assert (done.exit_code, said in done.output) == (2, True)
+
+
+def test_whoever_leaves_the_objects_has_no_hooks_to_skip() -> None:
+    done = invoke("delete", "shop", "--abandon", "--skip-hooks")
+    assert done.exit_code == 2
+    assert "--abandon deletes nothing and runs no hooks: leave out --skip-hooks." in done.output
+
+
+PRINTING = {
+    "cluster status", "diff", "doctor", "health", "history", "install", "plan", "render", "settings",
+    "status", "tree", "version", "why",
+}  # fmt: skip
+
+
+def outputs_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """What a verb takes after -o; nothing if it has no such option."""
+    command: click.Command = trimtab
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word) or trimtab
+    kinds = (each.type for each in command.params if "-o" in each.opts)
+    return next((tuple(kind.choices) for kind in kinds if isinstance(kind, click.Choice)), ())
+
+
+def test_every_verb_that_prints_data_prints_it_in_the_same_forms() -> None:
+    outputs = {" ".join(words): outputs_of(words) for words in commands(trimtab)}
+    assert {verb for verb, forms in outputs.items() if forms} == PRINTING
+    assert [verb for verb in PRINTING if not {*FORMS} <= {*outputs[verb]}] == []
+    assert {*outputs["plan"]} == {*FORMS, "markdown"}
+
+
+def test_the_version_is_a_row_and_a_name_for_whoever_asks_so() -> None:
+    assert invoke("version", "-o", "name").output == f"version/{package.__version__}\n"
+    assert invoke("version", "-o", "table").output == f"VERSION\n{package.__version__}\n"
+    heading, row = invoke("version", "-o", "wide").output.splitlines()
+    assert (heading.split(), row.split()[0]) == (["VERSION", "PYTHON", "PLATFORM"], package.__version__)
 
 
 def test_an_output_nobody_knows_is_refused() -> None:

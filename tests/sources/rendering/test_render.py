@@ -290,7 +290,7 @@ async def test_files_that_are_no_manifests_are_left_out_with_a_warning(desk: Des
 
 
 async def test_an_empty_folder_of_manifests_is_an_answer_but_a_missing_one_is_not(desk: Desk) -> None:
-    desk.write({"app/README.md": "nothing yet"})
+    desk.write({"app/README.md": "nothing yet", "app/.github/cm.yaml": CONFIG_MAP})
     empty = await desk.render()
     assert (empty.manifests, empty.warnings) == ((), ("the folder 'app' declares nothing",))
     desk.write({"app/live/cm.yaml": CONFIG_MAP})

@@ -119,7 +119,7 @@ def rights_check(name: str, missing: Sequence[Question], asked: int, *, needed: 
     words = f"may not {'; '.join(told)}"
     if needed:
         return broken(name, words, "Ask for a role with these verbs on these kinds")
-    return warning(name, words, "Ask for such a role; for one namespace alone: trimtab doctor -n NAMESPACE")
+    return warning(name, words, "Ask for such a role; for one namespace alone: trimtab doctor -n …")
 
 
 def _in(namespace: str) -> str:

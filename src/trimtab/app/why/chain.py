@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trimtab.app.why.causes import CAUSES, Cause
 from trimtab.app.why.facts import Facts, Finding
-from trimtab.engine.operations import OperationState, StepPhase
+from trimtab.engine.operations import OperationState, StepPhase, by_whom
 from trimtab.resources.keys import ResourceKey
 
 #: so many chains of one cause are told; a thousand would say no more
@@ -34,6 +34,8 @@ class Chain(Struct, frozen=True, kw_only=True):
     sentence: str
     remedy: str
     links: tuple[Link, ...]
+    #: the object that it befell; None for the app as a whole
+    key: ResourceKey | None = None
     #: how many more objects suffer from the same
     more: int = 0
 
@@ -151,6 +153,7 @@ def _chain(facts: Facts, found: _Found) -> Chain:
         sentence=_sentence(f"{finding.subject} {finding.what}."),
         remedy=finding.remedy,
         links=(*_above(facts, finding), last),
+        key=finding.key,
     )
 
 
@@ -179,7 +182,8 @@ def _operation(facts: Facts, root: ResourceKey) -> Iterator[Link]:
     touched = {each.key for each in state.results if each.phase is StepPhase.RUNNING or each.phase.bad}
     if root not in touched:
         return
-    by = f" (by {state.operation.asked_by})" if state.operation.asked_by else ""
+    asked = by_whom(state.operation.person, state.operation.asked_by)
+    by = f" (by {asked})" if asked else ""
     since = state.waiting_since if facts.is_unfinished else state.finished_at
     name = f"its sync to {state.revision or 'the newest revision'}{by}"
     words = _progress(state, is_unfinished=facts.is_unfinished)

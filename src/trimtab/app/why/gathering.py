@@ -59,7 +59,7 @@ async def explain(
 
 
 async def _gathered(apps: Apps, text: str, namespace: str, clock: Clock) -> Facts:
-    unit = await apps.find(text)
+    unit = await apps.meant(text)
     if unit is not None:
         return await _of_app(apps, unit, clock)
     if "/" in text:

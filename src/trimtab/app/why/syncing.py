@@ -13,6 +13,7 @@ from trimtab.app.why.facts import Facts, Finding, about_object
 from trimtab.app.why.reaching import no_right
 from trimtab.app.why.running import ended_badly, lacks_pods
 from trimtab.app.why.words import NoRight, NoRoom, NotAdmitted, OtherIdentity, meaning_of
+from trimtab.engine.compare.matching import FindingKind
 from trimtab.engine.compare.tracking import OUR_MANAGER
 from trimtab.engine.control.policy import Later, Leave, Refuse, Start, auto_sync
 from trimtab.engine.health import HealthStatus
@@ -119,9 +120,9 @@ def moved(facts: Facts) -> Iterator[Finding]:
 
 def refused(facts: Facts) -> Iterator[Finding]:
     """The server does not take an object as it is declared."""
-    owned = {row.key for row in facts.rows if row.claimed_by is not None}
+    explained = {row.key for row in facts.rows if row.claimed_by is not None} | _of_no_kind(facts)
     for words in refusals(facts):
-        if words.key in owned or meaning_of(words.text) is not None or tells_of_a_move(words.text):
+        if words.key in explained or meaning_of(words.text) is not None or tells_of_a_move(words.text):
             continue
         if facts.root_of(words.key) != words.key:
             continue
@@ -131,11 +132,16 @@ def refused(facts: Facts) -> Iterator[Finding]:
 
 def unplannable(facts: Facts) -> Iterator[Finding]:
     """An object cannot even be planned: what it asks for contradicts itself, or its namespace is going."""
-    known = {row.key for row in facts.rows if row.claimed_by is not None or row.problem}
+    known = {row.key for row in facts.rows if row.claimed_by is not None or row.problem} | _of_no_kind(facts)
     for each in facts.plan.refused if facts.plan is not None else ():
         if each.key not in known:
             what = "cannot be synced"
             yield about_object(each.key, what, evidence=each.reason, remedy=each.remedy)
+
+
+def _of_no_kind(facts: Facts) -> set[ResourceKey | None]:
+    """Objects of kinds that nobody serves: their manifests are told, and what follows is not."""
+    return {each.key for each in facts.findings if each.kind is FindingKind.UNKNOWN_KIND}
 
 
 def foreign_owner(facts: Facts) -> Iterator[Finding]:

@@ -229,6 +229,7 @@ def history_after(unit: SyncUnit, state: OperationState) -> tuple[Deployed, ...]
         started_at=state.started_at,
         deployed_at=state.finished_at,
         asked_by=operation.asked_by or ("the unit's own policy" if operation.automated else ""),
+        person=operation.person,
         rendered=unit.status.attempted.rendered if unit.status.attempted else "",
     )
     return _trimmed((*history, entry), unit)

@@ -34,6 +34,9 @@ _COLUMNS = (
     Column("ACTION"),
     Column("OBJECT", least=16, names=True),
     Column("WHY", least=9, spare=1),
+    Column("API VERSION", spare=5, wide=True),
+    Column("UID", spare=6, names=True, wide=True),
+    Column("IMAGES", spare=4, names=True, wide=True),
 )
 _ACTIONS = {WriteMode.SERVER_SIDE: "apply", WriteMode.REPLACE: "replace", WriteMode.CREATE: "create"}
 
@@ -53,12 +56,17 @@ def action(step: Step) -> str:
             return "refuse"
 
 
-def plan_table(plan: SyncPlan, paper: Paper = ENDLESS) -> str:
-    """The plan as a table, one line per step, with what it waits for and what is refused below."""
+def plan_table(plan: SyncPlan, paper: Paper = ENDLESS, *, wide: bool = False) -> str:
+    """The plan as a table, one line per step, with what it waits for and what is refused below.
+
+    A `wide` one also says in which version an object is written, which one is there now, and what it runs.
+    """
     # What deletes an app is made of no revision.
     made_of = f" at {plan.revision}" if plan.revision else ""
     title = f"plan {plan.digest[:12]} of {plan.unit}{made_of}"
-    steps = fitted(_COLUMNS, [_row(step) for step in plan.steps], paper) if plan.steps else "nothing to do"
+    columns = [each for each in _COLUMNS if wide or not each.wide]
+    rows = [(*_row(step), *(_more(step) if wide else ())) for step in plan.steps]
+    steps = fitted(columns, rows, paper) if rows else "nothing to do"
     ending = [*(f"refused: {each}" for each in plan.refused), *_held(plan)]
     return "\n".join([title, steps, *ending]) + "\n"
 
@@ -66,6 +74,11 @@ def plan_table(plan: SyncPlan, paper: Paper = ENDLESS) -> str:
 def _row(step: Step) -> tuple[str, str, str, str, str]:
     why = step.skip if isinstance(step, Prune) and step.skip else step.why
     return (step.phase.value, str(step.wave), action(step), str(step.key), why)
+
+
+def _more(step: Step) -> tuple[str, str, str]:
+    images = step.images if isinstance(step, Apply | RunHook) else ()
+    return (step.api_version or "-", step.expected.uid or "-", " ".join(images) or "-")
 
 
 def _held(plan: SyncPlan) -> Iterable[str]:

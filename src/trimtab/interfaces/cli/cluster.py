@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli import settle_in
-from trimtab.interfaces.cli.output import encoded, facts, output_option, paper_at
+from trimtab.interfaces.cli.output import Listing, facts, paper_at, show, words_option
 from trimtab.interfaces.cli.verbs import Invocation, Suggesting
+from trimtab.resources.tables import Column
 
 if TYPE_CHECKING:
     from trimtab.apiserver.background import State
+
+_COLUMNS = (
+    Column("SERVER", least=16),
+    Column("KUBECONFIG", least=16, names=True),
+    Column("SINCE", least=20, wide=True),
+    Column("PID", wide=True),
+)
 
 
 @click.group(cls=Suggesting)
@@ -102,7 +110,7 @@ def _check_asked(already: State, kubeconfig: Path | None, port: int, *, foregrou
 
 
 @cluster.command()
-@output_option
+@words_option
 @click.pass_obj
 def status(invocation: Invocation, output: str) -> None:
     """Print where the cluster is, if it runs.
@@ -119,8 +127,11 @@ def status(invocation: Invocation, output: str) -> None:
     if found is None:
         raise Missing("cluster", "none is running", "Start one with: trimtab cluster up")
     told = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
-    text = facts(list(told.items()), paper_at(invocation)) if output == "text" else encoded(told, output)
-    click.echo(text)
+    if output == "text":
+        click.echo(facts(list(told.items()), paper_at(invocation)))
+    else:
+        row = tuple(told.values())
+        show(invocation, Listing(_COLUMNS, [row], [f"cluster/{background.CONTEXT}"], told), output)
 
 
 @cluster.command()

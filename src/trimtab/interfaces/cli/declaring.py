@@ -10,6 +10,7 @@ import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.completing import sources
+from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named, unit_file
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ _SOURCE_OPTIONS = (
         "--namespace",
         "--dest-namespace",
         "namespace",
+        type=NAMESPACE,
         default="",
         help="Where objects go that name no namespace; `default` for a new app.",
     ),
@@ -112,7 +114,7 @@ def app_options(verb: Callable[..., None]) -> Callable[..., None]:
         asked = Asked(**{field: given.pop(field) for field in Asked._fields})
         verb(*arguments, asked=asked, **given)
 
-    return click.argument("source", shell_complete=sources)(_with(_OPTIONS, gathered))
+    return click.argument("source", type=NAME, shell_complete=sources)(_with(_OPTIONS, gathered))
 
 
 def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -125,14 +127,16 @@ def apps_options(verb: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("--app names one app, and there are several sources.")
         verb(*arguments, asked=tuple(Asked(source=each, **said) for each in named), **given)
 
-    argument = click.argument("named", metavar="SOURCE...", nargs=-1, required=True, shell_complete=sources)
+    argument = click.argument(
+        "named", metavar="SOURCE...", type=NAME, nargs=-1, required=True, shell_complete=sources
+    )
     return argument(_with(_OPTIONS, gathered))
 
 
 def source_options(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb an optional SOURCE and which part of what it means; it takes them as one `asked`."""
     command = _with(_SOURCE_OPTIONS, _gathering(verb))
-    return click.argument("source", required=False, shell_complete=sources)(command)
+    return click.argument("source", type=NAME, required=False, shell_complete=sources)(command)
 
 
 def values_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -269,8 +273,9 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
             return replace(described, places=await apps.places_before(described.id))
         return _as_described(described, recalled, asked)
     named = source_meant(asked)
-    name = asked.app or (name_for(named) if named else asked.source)
-    known = await apps.find(name)
+    name = asked.app or (name_for(named) if named else "")
+    known = await (apps.find(name) if name else apps.meant(asked.source))
+    name = name or (known.id if known else asked.source)
     sources = sources_asked(asked, None if known is None else sources_of(known))
     if sources is None:
         raise Missing(f"app {name}", nothing_called(asked.source), "Name a source")

@@ -11,6 +11,7 @@ from trimtab.interfaces.cli.cautions import of_declaration
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
 from trimtab.interfaces.cli.lastwords import LastWords
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.output import paper_at, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
 @click.option("--skip-hooks", is_flag=True, help="Do not run the hooks of the deletion.")
 @consent_options
@@ -47,6 +48,8 @@ def delete(
     from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
     from trimtab.tasks.loops import run_main
 
+    if abandon and skip_hooks:
+        raise click.UsageError("--abandon deletes nothing and runs no hooks: leave out --skip-hooks.")
     operation = WITHOUT_HOOKS if skip_hooks else DELETION
     run_main(_deleted(invocation, reach, app, word, None if abandon else operation))
 

@@ -8,8 +8,8 @@ import click
 
 from trimtab.interfaces.cli.cautions import of_pin
 from trimtab.interfaces.cli.declaring import Asked, source_meant, source_options, unit_asked
-from trimtab.interfaces.cli.files import STDIN
-from trimtab.interfaces.cli.output import output_forms, paper_at, show, tell_warnings
+from trimtab.interfaces.cli.files import check_stdin
+from trimtab.interfaces.cli.output import paper_at, show, tell_warnings, words_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -40,7 +40,7 @@ DIFFERS = 1
     "--field-manager", default="trimtab", show_default=True, help="For -f: who applies the manifests."
 )
 @cluster_options
-@output_forms("text", "table", "wide", "json", "yaml", "name")
+@words_option
 @click.pass_context
 def diff(
     context: click.Context,
@@ -63,6 +63,7 @@ def diff(
     Examples:
       trimtab diff shop
       trimtab diff ./deploy -n shop -o json
+      trimtab diff shop -o name
       trimtab diff -f desired.yaml --live live.yaml
       kubectl get -f desired.yaml -o yaml | trimtab diff -f desired.yaml --live -
     """
@@ -71,8 +72,7 @@ def diff(
     invocation: Invocation = context.obj
     if bool(desired) != bool(live) or bool(desired) == bool(asked.source):
         raise click.UsageError("Name a SOURCE, or give -f and --live.")
-    if (*desired, *live).count(STDIN) > 1:
-        raise click.UsageError("Only one file can be stdin.")
+    check_stdin((*desired, *live))
     if desired:
         found, away = _of_files(desired, live, field_manager, asked.namespace), None
     else:

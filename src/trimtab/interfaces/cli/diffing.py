@@ -24,6 +24,9 @@ _COLUMNS = (
     Column("DESIRED", least=7, spare=1),
     Column("OWNER", spare=2),
     Column("RULE", spare=3),
+    Column("CHANGE", spare=4, wide=True),
+    Column("API VERSION", spare=6, wide=True),
+    Column("NOTE", least=12, spare=5, wide=True),
 )
 _COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _WORDS = {"create": "it is not there", "prune": "no longer declared: a sync with --prune deletes it"}
@@ -49,8 +52,9 @@ def diff_listing(found: Iterable[ObjectDiff]) -> Listing:
 
 
 def _rows(found: ObjectDiff) -> Iterator[tuple[str, ...]]:
+    more = (found.change.value, found.api_version or "-", found.note or "-")
     if not found.fields:
-        yield (str(found.key), "-", "-", "-", "-", found.change.value)
+        yield (str(found.key), "-", "-", "-", "-", found.change.value, *more)
     for each in found.fields:
         yield (
             str(found.key),
@@ -59,6 +63,7 @@ def _rows(found: ObjectDiff) -> Iterator[tuple[str, ...]]:
             _cell(each.desired),
             each.manager or "-",
             each.rule,
+            *more,
         )
 
 

@@ -6,24 +6,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli.output import encoded, output_option, paper_at, wrapped
+from trimtab.interfaces.cli.names import NAMESPACE
+from trimtab.interfaces.cli.output import Listing, paper_at, show, words_option, wrapped
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
-from trimtab.resources.tables import one_line
+from trimtab.resources.tables import Column, one_line
 
 if TYPE_CHECKING:
     from trimtab.app.doctor.checks import Check
 
+_COLUMNS = (
+    Column("STATE"),
+    Column("CHECK", names=True),
+    Column("WHAT", least=16),
+    Column("REMEDY", least=16, spare=1, wide=True),
+)
 #: something is wrong, and the lines say what: below the codes of errors
 WRONG = 1
 
 
 @click.command()
 @click.option(
-    "-n", "--namespace", default="", help="Where apps are to be synced: rights are asked for there alone."
+    "-n",
+    "--namespace",
+    type=NAMESPACE,
+    default="",
+    help="Where apps are to be synced: rights are asked for there alone.",
 )
 @cluster_options
-@output_option
+@words_option
 @click.pass_obj
 @click.pass_context
 def doctor(
@@ -38,16 +49,26 @@ def doctor(
       trimtab doctor
       trimtab doctor --context staging -n shop
       trimtab doctor -o json
+      trimtab doctor -o wide
     """
     from trimtab.app.doctor.checks import State
     from trimtab.tasks.loops import run_main
 
     found = run_main(_examined(invocation, reach, namespace, is_told=output == "text"))
     if output != "text":
-        lines = [{"check": c.name, "state": c.state.value, "what": c.what, "remedy": c.remedy} for c in found]
-        click.echo(encoded(lines, output))
+        show(invocation, checks_listing(found), output)
     if any(check.state is State.WRONG for check in found):
         context.exit(WRONG)
+
+
+def checks_listing(checks: list[Check]) -> Listing:
+    """One row per thing that was looked at."""
+    rows = [(each.state.value, each.name, each.what, each.remedy or "-") for each in checks]
+    values = [
+        {"check": each.name, "state": each.state.value, "what": each.what, "remedy": each.remedy}
+        for each in checks
+    ]
+    return Listing(_COLUMNS, rows, [each.name for each in checks], values)
 
 
 async def _examined(invocation: Invocation, reach: Reach, namespace: str, *, is_told: bool) -> list[Check]:

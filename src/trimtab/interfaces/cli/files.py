@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from trimtab.files import read_file
 
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
     from trimtab.resources.yaml import Document
 
 STDIN = "-"
+
+
+def check_stdin(files: Sequence[str]) -> None:
+    """Refuse several files that are stdin: only the first one would be read."""
+    if files.count(STDIN) > 1:
+        raise click.UsageError("Only one file can be stdin.")
 
 
 def documents_in(files: Iterable[str]) -> tuple[Document, ...]:

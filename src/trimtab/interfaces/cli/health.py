@@ -18,8 +18,10 @@ _COLUMNS = (
     Column("NAMESPACE", spare=3),
     Column("NAME", names=True),
     Column("HEALTH", least=11, painted=True),
+    Column("API VERSION", spare=4, wide=True),
     Column("MESSAGE", least=12, spare=2),
 )
+_WORDS = ("kind", "namespace", "name", "health", "apiVersion", "message")
 
 
 @click.command()
@@ -44,13 +46,13 @@ def health(invocation: Invocation, files: tuple[str, ...], output: str) -> None:
       kubectl get deployment web -o yaml | trimtab health -f -
       trimtab health -f live.yaml -o json
     """
-    from trimtab.interfaces.cli.files import documents_in
+    from trimtab.interfaces.cli.files import check_stdin, documents_in
 
+    check_stdin(files)
     answers = [answer for one in documents_in(files) for answer in answers_for(one)]
-    rows = [
-        tuple(each[word] or "-" for word in ("kind", "namespace", "name", "health", "message"))
-        for each in answers
-    ]
+    if not answers and output in {"table", "wide"}:
+        click.echo("There is no object to judge.", err=True)
+    rows = [tuple(each[word] or "-" for word in _WORDS) for each in answers]
     show(invocation, Listing(_COLUMNS, rows, [_name(each) for each in answers], answers), output)
 
 

@@ -56,9 +56,10 @@ _FOLDER: Final = "A folder is named as it is: trimtab sync FOLDER."
 _WAITING: Final = "`trimtab wait APP` waits and tells; `watch trimtab status` looks again and again."
 #: options that other tools have → what to do instead
 _OPTIONS: Final = {
-    **dict.fromkeys(("-A", "--all-namespaces"), _ALL_SHOWN),
+    **dict.fromkeys(("-A", "--all-namespaces", "--all"), _ALL_SHOWN),
     **dict.fromkeys(("-w", "--watch", "--follow"), _WAITING),
     **dict.fromkeys(("-f", "--filename", "-k", "--kustomize"), _FOLDER),
+    **dict.fromkeys(("-o", "--output"), "`trimtab plan` and `trimtab status` print in every form."),
     **dict.fromkeys(("-l", "--selector"), "An app is chosen by its name."),
 }
 #: options of most verbs that kubectl takes before the verb, too

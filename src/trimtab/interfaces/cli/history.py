@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.output import Listing, rows_option, show
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -27,7 +28,7 @@ _COLUMNS = (
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @cluster_options
 @rows_option
 @click.pass_obj
@@ -57,6 +58,7 @@ def history_listing(entries: tuple[Deployed, ...], output: str, *, pinned: int =
     """One row per sync; the one that a rollback holds the app at is `pinned`."""
     from trimtab.app.appsources import short
     from trimtab.app.reports import deployed_report
+    from trimtab.engine.operations import by_whom
 
     reports = [{**deployed_report(each), "pinned": each.id == pinned} for each in entries]
     rows = [
@@ -65,7 +67,7 @@ def history_listing(entries: tuple[Deployed, ...], output: str, *, pinned: int =
             each["revision"] if output == "wide" else short(each["revision"]),
             each["deployedAt"],
             f"{each['seconds']:.0f}s",
-            each["by"] or "-",
+            by_whom(each["person"], each["by"]) or "-",
             "pinned" if each["pinned"] else "-",
             each["source"],
         )

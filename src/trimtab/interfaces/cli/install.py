@@ -7,9 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from trimtab.interfaces.cli.asking import agreed
-from trimtab.interfaces.cli.output import encoded
+from trimtab.interfaces.cli.names import SOME_NAMESPACE, namespaces_in
+from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -20,35 +22,23 @@ if TYPE_CHECKING:
     from trimtab.app.install.installing import Item
     from trimtab.app.install.manifests import Install
     from trimtab.kube import Access
+    from trimtab.resources.tables import Paper
     from trimtab.settings import Settings
 
 #: the Git hosts whose webhooks are understood; spelt out, because importing them would slow `--help`
 HOSTS = ("github", "gitlab", "bitbucket", "bitbucket-server", "gitea", "azure-devops", "generic")
-_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _RESOURCE = re.compile(r"[a-z0-9]+(\.[a-z0-9-]+)*")
 
 
 def _scope(_context: click.Context, _option: click.Parameter, given: str) -> tuple[str, ...]:
     """The namespaces that are meant; none for the whole cluster."""
     word, _, listed = given.partition("=")
-    names = tuple(dict.fromkeys(each.strip() for each in listed.split(",") if each.strip()))
     if word == "cluster" and not listed:
         return ()
-    if word != "namespaces" or not names:
+    names = namespaces_in(listed) if word == "namespaces" else ()
+    if not names:
         raise click.BadParameter(f"{given!r} is neither `cluster` nor of the form namespaces=a,b.")
-    for name in names:
-        _checked_namespace(name)
     return names
-
-
-def _namespace(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    return given if given is None else _checked_namespace(given)
-
-
-def _checked_namespace(name: str) -> str:
-    if not _NAMESPACE.fullmatch(name):
-        raise click.BadParameter(f"{name!r} is not the name of a namespace.")
-    return name
 
 
 def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,7 +59,7 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
     help="Where the runner may look after apps: everywhere, or in these namespaces alone.",
 )
 @click.option(
-    "-n", "--namespace", callback=_namespace, help="Where it lives and keeps records; else apps.namespace."
+    "-n", "--namespace", type=SOME_NAMESPACE, help="Where it lives and keeps records; else apps.namespace."
 )
 @click.option("--image", help="The image to run; else one of this version, as deploy/Containerfile makes it.")
 @click.option(
@@ -99,12 +89,14 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
 @click.option("--dry-run", is_flag=True, help="With --apply or --remove: only show what would be done.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before applying or removing.")
 @click.option("--no-wait", is_flag=True, help="With --remove: do not wait until the runner has ended.")
-@timeout_option("With --remove: how long to wait until all has ended.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@timeout_option(
+    "With --remove: how long to wait until all has ended.", instead="Not to wait, write --no-wait."
+)
+@manifests_option
 @cluster_options
-@click.pass_obj
+@click.pass_context
 def install(
-    invocation: Invocation, /, reach: Reach, output: str, *, applies: bool, removes: bool, **chosen: Any
+    context: click.Context, /, reach: Reach, output: str, *, applies: bool, removes: bool, **chosen: Any
 ) -> None:
     """Print, apply or remove what `trimtab run` needs to live in a cluster.
 
@@ -114,6 +106,7 @@ def install(
     \b
     Examples:
       trimtab install --image registry.example/trimtab:1.0 > trimtab.yaml
+      trimtab install --scope namespaces=shop,blog -o name
       trimtab install --scope namespaces=shop,blog --apply
       trimtab install --repo https://git.example/team/fleet.git --path units --apply
       trimtab --setting repositories.poll_every=1m install --also certificates.cert-manager.io --apply --yes
@@ -121,11 +114,13 @@ def install(
     """
     from trimtab.interfaces.cli.configuration import settings_of
 
+    invocation: Invocation = context.obj
+    _check_said(context, applies=applies, removes=removes)
     word = _word(applies=applies, removes=removes, **{name: chosen.pop(name) for name in _WORDS})
     settings = settings_of(invocation)
     wanted = _wanted(invocation, settings, **chosen)
     if not (applies or removes):
-        click.echo(_printed(wanted, output), nl=False)
+        click.echo(_printed(wanted, output, paper_at(invocation)), nl=False)
         return
     from trimtab.tasks.loops import run_main
 
@@ -147,6 +142,18 @@ class _Word(NamedTuple):
 
 
 _WORDS = ("yes", "dry_run", "with_records", "no_wait", "timeout")
+
+
+def _check_said(context: click.Context, *, applies: bool, removes: bool) -> None:
+    """Refuse what would be about nothing here: options whose defaults do not tell whether they were given."""
+
+    def is_said(option: str) -> bool:
+        return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+    if (applies or removes) and is_said("output"):
+        raise click.UsageError("-o is about what is printed: leave out --apply and --remove.")
+    if not removes and is_said("timeout"):
+        raise click.UsageError("--timeout is about removing: add --remove. Nothing else waits.")
 
 
 def _word(
@@ -183,13 +190,13 @@ def _wanted(
     return Install(namespace=where, image=image or Install().image, settings=given, **chosen)
 
 
-def _printed(wanted: Install, output: str) -> str:
+def _printed(wanted: Install, output: str, paper: Paper) -> str:
     from trimtab.app.install.manifests import objects_of
+    from trimtab.interfaces.cli.manifests import manifests_shown
 
     objects = objects_of(wanted)
-    if output == "json":
-        return encoded({"apiVersion": "v1", "kind": "List", "items": objects}, output) + "\n"
-    return "---\n".join(f"{encoded(each, output)}\n" for each in objects)
+    value = {"apiVersion": "v1", "kind": "List", "items": objects}
+    return manifests_shown(objects, output, paper, value=value)
 
 
 async def _applied(access: Access, settings: Settings, wanted: Install, word: _Word) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trimtab.errors import InvalidSpec
+from trimtab.errors import InvalidSpec, UserError
 from trimtab.files import read_file
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:")
 _REGISTRY = "oci://"
 _UNIT_FILES = (".yaml", ".yml")
+#: what manifests hold at their outermost, in whatever style of YAML
+_MANIFEST = re.compile(rb"^\W*apiVersion\W", re.MULTILINE)
+#: how only folders begin; apps may have slashes in their names, too
+_OF_FOLDERS = (".", "/", "~")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -31,14 +35,20 @@ def source_named(text: str, *, path: str, revision: str, chart: str = "") -> App
         return AppSource(repo_url=text, target_revision=revision or "HEAD", spec=spec)
     folder = Path(text)
     if not folder.is_dir():
-        if "/" in text or text in {".", ".."} or folder.exists():
+        if _is_only_a_folder(text) or folder.exists():
             what = "file" if folder.suffix in _UNIT_FILES else "folder"
             reason = "it is not a folder" if folder.exists() else f"there is no such {what}"
             raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, a chart, or an app")
         return None
     if revision:
-        raise InvalidSpec(f"source {text}", "a folder has no revisions", "Leave out --revision")
+        app = "" if _is_only_a_folder(text) else f"; if the app of this name is meant, write app/{text}"
+        raise InvalidSpec(f"source {text}", "a folder has no revisions", f"Leave out --revision{app}")
     return AppSource(folder=str(folder.resolve()), spec=spec)
+
+
+def _is_only_a_folder(text: str) -> bool:
+    """Whether no app can be meant."""
+    return text.startswith(_OF_FOLDERS) or text.endswith("/")
 
 
 def nothing_called(text: str) -> str:
@@ -58,7 +68,17 @@ def unit_file(text: str, *, app: str) -> SyncUnit | None:
     from trimtab.app.unitfiles import LARGEST_FILE, Origin, unit_in
 
     content = read_file(file, subject=where, limit=LARGEST_FILE)
-    unit = unit_in(content, app or file.stem, where, Origin(folder=str(file.resolve().parent)))
+    folder = file.resolve().parent
+    try:
+        unit = unit_in(content, app or file.stem, where, Origin(folder=str(folder)))
+    except UserError as error:
+        if _MANIFEST.search(content) is None:
+            raise
+        reason, remedy = (
+            "it holds manifests, and describes no unit",
+            f"Name the folder that holds it: {folder}",
+        )
+        raise InvalidSpec(f"source {text}", reason, remedy) from error
     if unit.destination.cluster != HERE:
         reason = f"it is for the cluster {unit.destination.cluster}, and a command works on the one at hand"
         raise InvalidSpec(where, reason, "Have a runner keep it, or leave out the cluster")

@@ -1,8 +1,8 @@
 """The ways a verb can answer, decided once for all of them.
 
-Verbs that print rows answer with a table, a wider one, names, JSON or YAML (`rows_option`, `show`); verbs
-that answer in words have `text` in the table's place (`output_option`, `encoded`). On a terminal, tables fit
-its width; only words that judge, and diffs, have colour; nothing is written that the reader cannot show.
+Every verb that prints data answers with a table, a wider one, JSON, YAML or names (`FORMS`); some have a form
+of their own besides, such as words in sentences (`words_option`). On a terminal, tables fit its width; only
+words that judge, and diffs, have colour; nothing is written that the reader cannot show.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: how every verb that prints data can answer
+FORMS: Final = ("table", "wide", "json", "yaml", "name")
 #: lines shorter than this are no lines
 _READABLE = 16
 _COLOURS = {
@@ -38,22 +40,24 @@ _COLOURS = {
 }
 
 
-def output_forms(*forms: str) -> Callable[[F], F]:
-    """Give a verb `-o` with these forms, the first one by default."""
+def output_forms(default: str, *others: str) -> Callable[[F], F]:
+    """Give a verb `-o` with the forms of all verbs, and whatever else it has."""
     return click.option(
         "-o",
         "--output",
-        type=click.Choice(forms),
-        default=forms[0],
+        type=click.Choice(tuple(dict.fromkeys((default, *FORMS, *others)))),
+        default=default,
         show_default=True,
         help="How to print the answer.",
     )
 
 
 #: for verbs that answer in words
-output_option = output_forms("text", "json", "yaml")
+words_option = output_forms("text")
 #: for verbs that print rows
-rows_option = output_forms("table", "wide", "json", "yaml", "name")
+rows_option = output_forms("table")
+#: for verbs that print manifests
+manifests_option = output_forms("yaml")
 
 
 class Listing(NamedTuple):
@@ -77,7 +81,7 @@ def show(invocation: Invocation, listing: Listing, output: str) -> None:
 
 
 def shown(listing: Listing, output: str, paper: Paper) -> str:
-    """A listing in one of the forms of `rows_option`."""
+    """A listing in one of the forms of all verbs."""
     if output == "name":
         return "\n".join(map(one_line, listing.names) if paper.width else listing.names)
     if output not in {"table", "wide"}:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @click.option("--reason", default="", help="Why; shown to whoever wonders.")
 @cluster_options
 @click.pass_obj
@@ -26,7 +28,7 @@ def pause(invocation: Invocation, /, reach: Reach, app: str, reason: str) -> Non
     """
     from trimtab.tasks.loops import run_main
 
-    click.echo(run_main(_paused(invocation, reach, app, reason)))
+    click.echo(one_line(run_main(_paused(invocation, reach, app, reason))))
 
 
 async def _paused(invocation: Invocation, reach: Reach, app: str, reason: str) -> str:

@@ -17,7 +17,7 @@ from trimtab.interfaces.cli.declaring import (
     unit_asked,
     unit_described,
 )
-from trimtab.interfaces.cli.output import encoded, output_forms, paper_at, tell_fetches, tell_warnings
+from trimtab.interfaces.cli.output import Listing, output_forms, paper_at, shown, tell_fetches, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -42,7 +42,7 @@ class Between(NamedTuple):
 @click.option("--base", default="", help="Plan on this revision as if it were live; no cluster is looked at.")
 @click.option("--head", default="", help="With --base: plan this revision instead of the source as it is.")
 @cluster_options
-@output_forms("text", "markdown", "json", "yaml")
+@output_forms("table", "markdown")
 @click.pass_obj
 def plan(
     invocation: Invocation,
@@ -65,6 +65,7 @@ def plan(
     Examples:
       trimtab plan ./deploy --prune
       trimtab plan shop payments -o json
+      trimtab plan shop -o name
       trimtab plan shop --prune --out shop.plan && trimtab apply shop.plan
       trimtab plan ./deploy --base origin/main
       trimtab plan https://git.example/team/shop.git --path live --base main --head fix-1 -o markdown
@@ -77,23 +78,26 @@ def plan(
         raise click.UsageError("--out stores what can be applied: it goes without --base.")
     if base:
         plans = run_main(_proposed(invocation, reach, asked, Between(base, head)))
-        click.echo(_shown(plans, output, paper_at(invocation)))
-        return
-    plans, content = run_main(_planned(invocation, reach, asked, is_stored=out is not None))
-    if out is not None:
-        _write(out, content)
-    click.echo(_shown(plans, output, paper_at(invocation)))
+    else:
+        plans, content = run_main(_planned(invocation, reach, asked, is_stored=out is not None))
+        if out is not None:
+            _write(out, content)
+    if text := plans_shown(plans, output, paper_at(invocation)):
+        click.echo(text)
 
 
-def _shown(plans: list[SyncPlan], output: str, paper: Paper) -> str:
+def plans_shown(plans: list[SyncPlan], output: str, paper: Paper) -> str:
+    """The plans, one below the other; for programs one plan is itself, and several are a list."""
+    from trimtab.app.naming import short_name
     from trimtab.engine.sync.showing import plan_json, plan_markdown, plan_table
 
-    if output == "text":
-        return "\n\n".join(plan_table(each, paper).rstrip() for each in plans)
+    if output in {"table", "wide"}:
+        return "\n\n".join(plan_table(each, paper, wide=output == "wide").rstrip() for each in plans)
     if output == "markdown":
         return "\n\n".join(plan_markdown(each).rstrip() for each in plans)
+    names = dict.fromkeys(short_name(step.key) for each in plans for step in each.steps)
     values = [plan_json(each) for each in plans]
-    return encoded(values[0] if len(values) == 1 else values, output)
+    return shown(Listing((), (), list(names), values[0] if len(values) == 1 else values), output, paper)
 
 
 async def _planned(

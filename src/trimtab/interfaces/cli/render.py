@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trimtab.interfaces.cli.declaring import Asked, source_asked, unit_described, values_options
+from trimtab.interfaces.cli.names import NAME, NAMESPACE
+from trimtab.interfaces.cli.output import manifests_option, paper_at, tell_fetches, tell_warnings
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
@@ -15,14 +17,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", type=NAME)
 @click.option("--app", default="", help="Render as the app of this name; a Helm release is called so.")
 @click.option("--path", default="", help="Render this folder of the source.")
 @click.option("--chart", default="", help="SOURCE is a chart repository: render this chart of it.")
 @click.option("--revision", default="", help="A branch, tag, version, range of versions or commit.")
-@click.option("-n", "--namespace", default="", help="Where the objects will go; else `default`.")
+@click.option(
+    "-n", "--namespace", type=NAMESPACE, default="", help="Where the objects will go; else `default`."
+)
 @values_options
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@manifests_option
 @click.pass_obj
 def render(
     invocation: Invocation,
@@ -37,6 +41,7 @@ def render(
     \b
     Examples:
       trimtab render ./deploy
+      trimtab render ./deploy -o name
       trimtab render https://git.example/team/shop.git --path overlays/live --revision v1.4.0
       trimtab render ./chart --app web -n shop --values live.yaml --set image.tag=1.4
       trimtab render oci://registry.example/team/web --revision 1.2.3
@@ -44,15 +49,13 @@ def render(
       trimtab render units/shop.yaml
     """
     from trimtab.interfaces.cli.configuration import settings_of
-    from trimtab.interfaces.cli.output import encoded
+    from trimtab.interfaces.cli.manifests import manifests_shown
     from trimtab.tasks.loops import run_main
 
     unit = unit_described(asked) or _unit_meant(asked)
     manifests = run_main(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
-    if output == "json":
-        click.echo(encoded(manifests, output))
-    else:
-        click.echo("---\n".join(f"{encoded(each, output)}\n" for each in manifests), nl=False)
+    text = manifests_shown(manifests, output, paper_at(invocation), value=manifests)
+    click.echo(text, nl=False)
 
 
 def _unit_meant(asked: Asked) -> SyncUnit:
@@ -75,7 +78,6 @@ def _unit_meant(asked: Asked) -> SyncUnit:
 
 async def _rendered(unit: SyncUnit, settings: Settings, path: str) -> list[dict[str, Any]]:
     from trimtab.app import open_manifests
-    from trimtab.interfaces.cli.output import tell_fetches, tell_warnings
     from trimtab.sources.rendering.rendered import name_of
 
     async with open_manifests(settings, path=path, tell=tell_fetches()) as manifests:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import one_line
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @cluster_options
 @click.pass_obj
 def resume(invocation: Invocation, /, reach: Reach, app: str) -> None:
@@ -25,7 +27,7 @@ def resume(invocation: Invocation, /, reach: Reach, app: str) -> None:
     """
     from trimtab.tasks.loops import run_main
 
-    click.echo(run_main(_resumed(invocation, reach, app)))
+    click.echo(one_line(run_main(_resumed(invocation, reach, app))))
 
 
 async def _resumed(invocation: Invocation, reach: Reach, app: str) -> str:
@@ -34,5 +36,5 @@ async def _resumed(invocation: Invocation, reach: Reach, app: str) -> str:
     async with apps_at(invocation, reach) as apps:
         before = await holds.resume(apps, app)
     if not before.hold:
-        return f"{app} was neither paused nor pinned"
-    return f"{app} follows its source again; it was {before.hold}"
+        return f"{before.id} was neither paused nor pinned"
+    return f"{before.id} follows its source again; it was {before.hold}"

@@ -9,6 +9,7 @@ import click
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
 from trimtab.interfaces.cli.lastwords import LastWords
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.output import paper_at
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -28,7 +29,7 @@ class Goal(NamedTuple):
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @click.argument("entry", metavar="[ID]", type=int, required=False)
 @click.option("--reason", default="", help="Why; shown to whoever wonders.")
 @click.option("--prune", is_flag=True, help="Delete what that entry did not have.")

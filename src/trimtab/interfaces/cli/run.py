@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli import settle_in
+from trimtab.interfaces.cli.names import NAMESPACES
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     metavar="NAME=CONTEXT",
     help="A further cluster that units may name, by its context; may be repeated.",
 )
-@click.option("--namespaces", default="", help="Read and write these alone, with commas between them.")
+@click.option("--namespaces", type=NAMESPACES, help="Read and write these alone, with commas between them.")
 @click.option("--listen", default="", help="Where probes, metrics and status are served, as host:port.")
 @click.option("--webhooks", default="", help="Where webhooks are heard, as host:port.")
 @click.option("--shards", type=click.IntRange(min=1), help="Divide units into so many parts.")
@@ -99,10 +100,7 @@ def _settings(invocation: Invocation, given: dict[str, object]) -> Settings:
 def _runner_settings(settings: RunnerSettings, given: dict[str, object]) -> RunnerSettings:
     from msgspec.structs import replace
 
-    flags = {name: value for name, value in given.items() if value}
-    if isinstance(listed := flags.get("namespaces"), str):
-        flags["namespaces"] = tuple(each.strip() for each in listed.split(",") if each.strip())
-    return replace(settings, **flags)
+    return replace(settings, **{name: value for name, value in given.items() if value})
 
 
 def _connections(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -35,13 +36,15 @@ _OBJECTS = (
     Column("NAME", spare=1, names=True),
     Column("STATUS", least=9, painted=True),
     Column("HEALTH", least=11, painted=True),
+    Column("VERSION", spare=7, wide=True),
+    Column("PRUNE", spare=6, wide=True),
     Column("MESSAGE", least=12, spare=3),
 )
 
 
 @click.command()
-@click.argument("app", required=False, shell_complete=app_names)
-@click.option("-n", "--namespace", default="", help="Only apps whose objects go there.")
+@click.argument("app", type=NAME, required=False, shell_complete=app_names)
+@click.option("-n", "--namespace", type=NAMESPACE, default="", help="Only apps whose objects go there.")
 @cluster_options
 @rows_option
 @click.pass_obj
@@ -95,11 +98,12 @@ async def _one(invocation: Invocation, reach: Reach, name: str) -> SyncUnit:
 
 def apps_listing(units: tuple[SyncUnit, ...], output: str) -> Listing:
     """All apps, one per row."""
+    from trimtab.app.naming import app_name
     from trimtab.app.reports import app_report
 
     reports = [app_report(unit) for unit in units]
     rows = [_app_row(report, whole=output == "wide") for report in reports]
-    return Listing(_columns(reports), rows, [f"app/{each['app']}" for each in reports], reports)
+    return Listing(_columns(reports), rows, [app_name(each["app"]) for each in reports], reports)
 
 
 def _columns(reports: list[dict[str, Any]]) -> list[Column]:
@@ -119,6 +123,7 @@ def _app_row(report: dict[str, Any], *, whole: bool) -> tuple[str, ...]:
 
 def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     """One app: facts, what is wrong with it, and its objects."""
+    from trimtab.app.naming import app_name
     from trimtab.app.reports import app_report, resource_report
 
     report = app_report(unit)
@@ -128,10 +133,15 @@ def app_listing(unit: SyncUnit, paper: Paper) -> Listing:
     lines += source_lines(report)
     lines += [("operation", _operation(report))] if report["operation"] else []
     lines += [(each["type"], each["message"]) for each in report["conditions"]]
-    words = ("group", "kind", "namespace", "name", "status", "health", "message")
-    rows = [tuple(each[word] or "-" for word in words) for each in resources]
+    rows = [_object_row(each) for each in resources]
     value = {**report, "resources": resources}
-    return Listing(_OBJECTS, rows, [f"app/{unit.id}"], value, title=facts(lines, paper))
+    return Listing(_OBJECTS, rows, [app_name(unit.id)], value, title=facts(lines, paper))
+
+
+def _object_row(report: dict[str, Any]) -> tuple[str, ...]:
+    words = ("group", "kind", "namespace", "name", "status", "health", "version")
+    prune = "yes" if report["prune"] else ""
+    return tuple(text or "-" for text in (*(report[word] for word in words), prune, report["message"]))
 
 
 def source_lines(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -42,7 +42,7 @@ class Wish(NamedTuple):
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent.")
 @click.option("--no-wait", is_flag=True, help="End when all is applied, not when all is healthy.")
-@timeout_option("How long to wait for health.")
+@timeout_option("How long to wait for health.", instead="Not to wait for health, write --no-wait.")
 @cluster_options
 @click.pass_obj
 def sync(

@@ -8,6 +8,7 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import tell_held
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @timeout_option("How long to wait.")
 @cluster_options
 @click.pass_obj

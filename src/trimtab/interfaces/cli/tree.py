@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.status import source_lines
@@ -31,7 +32,7 @@ _PLAIN_LINES = ("|  ", "   ", "|- ", "`- ")
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @cluster_options
 @rows_option
 @click.pass_obj

@@ -7,12 +7,17 @@ import platform
 import click
 
 from trimtab import __version__
-from trimtab.interfaces.cli.output import encoded, output_option
+from trimtab.interfaces.cli.output import Listing, show, words_option
+from trimtab.interfaces.cli.verbs import Invocation
+from trimtab.resources.tables import Column
+
+_COLUMNS = (Column("VERSION"), Column("PYTHON", wide=True), Column("PLATFORM", wide=True))
 
 
 @click.command()
-@output_option
-def version(output: str) -> None:
+@words_option
+@click.pass_obj
+def version(invocation: Invocation, output: str) -> None:
     """Print the version of Trimtab, of Python, and the platform.
 
     \b
@@ -25,5 +30,8 @@ def version(output: str) -> None:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
-    text = f"trimtab {facts['version']} (Python {facts['python']}, {facts['platform']})"
-    click.echo(text if output == "text" else encoded(facts, output))
+    if output == "text":
+        click.echo(f"trimtab {facts['version']} (Python {facts['python']}, {facts['platform']})")
+    else:
+        row = tuple(facts.values())
+        show(invocation, Listing(_COLUMNS, [row], [f"version/{__version__}"], facts), output)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -20,7 +21,7 @@ _EVENTS = ("idle", "deleted")
 
 
 @click.command()
-@click.argument("app", shell_complete=app_names)
+@click.argument("app", type=NAME, shell_complete=app_names)
 @click.option(
     "--for",
     "goals",
@@ -30,7 +31,7 @@ _EVENTS = ("idle", "deleted")
     show_default=True,
     help="What to wait for; of several states of health one has to come. idle: no operation is under way.",
 )
-@timeout_option("How long to wait.")
+@timeout_option("How long to wait; 0 looks once.", looks=True)
 @cluster_options
 @click.pass_obj
 def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ...], timeout: float) -> None:
@@ -44,6 +45,7 @@ def wait(invocation: Invocation, /, reach: Reach, app: str, goals: tuple[str, ..
       trimtab wait shop --for healthy --timeout 90s
       trimtab wait shop --for degraded --for suspended
       trimtab wait shop --for deleted
+      trimtab wait shop --for idle --timeout 0
     """
     from trimtab.tasks.loops import run_main
 

@@ -52,7 +52,8 @@ def gathered(job: Job, trees: Trees, folder: str) -> Ready:
 
 def _nothing(tree: Watched, folder: str, options: Directory) -> str:
     """What to say of a folder that declares nothing: somebody may have meant one below it."""
-    below_it = [each.name for each in tree.entries(folder) if each.kind is EntryKind.FOLDER]
+    folders = [each.name for each in tree.entries(folder) if each.kind is EntryKind.FOLDER]
+    below_it = [each for each in folders if not each.startswith(".")]
     where = f"the folder {shown(folder)}" if folder else "the source"
     if options.recurse or not below_it:
         return f"{where} declares nothing"
