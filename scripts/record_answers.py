@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from scripts.learning import WITHOUT_ADMISSION, manifests, path_of
+from scripts.learning import WITHOUT_ADMISSION, answer, manifests
 from scripts.refusals import (
     create_refusals,
     custom_refusals,
@@ -46,11 +46,9 @@ def write(name: str, content: Any) -> None:
 
 def created_objects(plane: ControlPlane, kinds: Kinds) -> list[Json]:
     """What the server keeps of each manifest of the corpus, managed fields left out."""
-    kept = []
-    for manifest in manifests(TESTS / "manifests"):
-        answer = plane.call("POST", f"{path_of(kinds, manifest)}?dryRun=All&fieldValidation=Strict", manifest)
-        answer.get("metadata", {}).pop("managedFields", None)
-        kept.append(answer)
+    kept = [answer(plane, kinds, manifest) for manifest in manifests(TESTS / "manifests")]
+    for each in kept:
+        each.get("metadata", {}).pop("managedFields", None)
     return kept
 
 
@@ -68,21 +66,21 @@ def quantity(plane: ControlPlane, text: str) -> str:
             "metadata": {"name": "q"},
             "status": {"capacity": {"cpu": text}},
         }
-        status, answer = plane.answer("POST", "/api/v1/nodes?dryRun=All", node)
-        found = re.search(r'Invalid value: "([^"]*)"', str(answer.get("message")))
+        status, told = plane.answer("POST", "/api/v1/nodes?dryRun=All", node)
+        found = re.search(r'Invalid value: "([^"]*)"', str(told.get("message")))
         if status < 300:
-            return str(answer["status"]["capacity"]["cpu"])
-        return found.group(1) if found else refusal(answer)
+            return str(told["status"]["capacity"]["cpu"])
+        return found.group(1) if found else refusal(told)
     volume = {"name": "v", "emptyDir": {"sizeLimit": text}}
     spec = {"containers": [{"name": "a", "image": "a"}], "volumes": [volume]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "q"}, "spec": spec}
-    status, answer = plane.answer("POST", "/api/v1/namespaces/default/pods?dryRun=All", pod)
-    return str(answer["spec"]["volumes"][0]["emptyDir"]["sizeLimit"]) if status < 300 else refusal(answer)
+    status, told = plane.answer("POST", "/api/v1/namespaces/default/pods?dryRun=All", pod)
+    return str(told["spec"]["volumes"][0]["emptyDir"]["sizeLimit"]) if status < 300 else refusal(told)
 
 
-def refusal(answer: Json) -> str:
+def refusal(told: Json) -> str:
     """Why a quantity could not be read, in the server's words."""
-    return f"refused: {str(answer['message']).rpartition(': ')[2]}"
+    return f"refused: {str(told['message']).rpartition(': ')[2]}"
 
 
 if __name__ == "__main__":
