@@ -39,7 +39,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "own_builds": ("trimtab-helm", "trimtab-kustomize"),
 }
 #: our own Go programs that tests ask `go_tool` for
-TOOLS = ("innershapes", "kindshapes", "kubepeer", "yamloracle")
+TOOLS = ("innershapes", "kindshapes", "kubepeer", "wireshapes", "yamloracle")
 
 
 class Parts(Builder):
