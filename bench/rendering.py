@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from bench import apps
 from bench.measures import Sample
+from bench.memory import peak_bytes
 from trimtab.settings import ProgramsSettings, RenderingSettings
 from trimtab.sources import Renderer, Request, RevisionOrigin
 from trimtab.sources.rendering.affected import Readers
@@ -102,7 +102,7 @@ class Side:
         """Everything that is measured, in order."""
         first_commit, app_changed, base_changed = commits
         seconds = await self.all_of(self.requests(first_commit))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        peak = peak_bytes()
         programs, shared = self._renderer.spent, self._renderer.shared
         cpu = time.process_time() + cpu_of_children() + programs
         first = Sample(items=self._count, seconds=seconds, cpu_seconds=cpu, peak_bytes=peak)
