@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
 
@@ -29,7 +29,6 @@ from bench.chapters import (
 )
 from bench.loads import Size
 from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
-from bench.memory import held_bytes
 from bench.running import printed, with_cluster
 from bench.sampling import Cost
 from bench.scenarios import Scenario
@@ -46,6 +45,8 @@ CHAPTER = Chapter(
     about=__doc__,
 )
 NAMES = ("real", "embedded")
+#: either side
+Server: TypeAlias = Embedded | ControlPlane
 READ, APPLIED, MANY = "bench-read", "bench-applied", "bench-many"
 
 
@@ -70,22 +71,6 @@ class Watched(Embedded):
         self.server.signal(signal.SIGUSR2)
         self.server.wait_until(path.exists, what="writing its costs")
         return msgspec.json.decode(path.read_bytes(), type=tuple[Cost, ...])
-
-
-class Server(Protocol):
-    """Either side: a part with a kubeconfig."""
-
-    kubeconfig: Path
-    folder: Path
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """What it is made of."""
-
-
-def held_by(server: Server) -> int:
-    """The bytes that all processes of a server hold."""
-    return sum(held_bytes(process.pid) for process in server.processes)
 
 
 class Load:
@@ -167,9 +152,9 @@ class Bench:
         return self._filled(self._real, namespace, count), self._filled(self._ours, namespace, count)
 
     def _filled(self, server: Server, namespace: str, count: int) -> Sample:
-        before, start = held_by(server), time.monotonic()
+        before, start = server.resident_bytes(), time.monotonic()
         with_cluster(server, lambda cluster: filling.fill_with_config_maps(cluster, namespace, count))
-        grown, seconds = held_by(server) - before, time.monotonic() - start
+        grown, seconds = server.resident_bytes() - before, time.monotonic() - start
         return Sample(items=count, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=max(grown, 1))
 
     def remember(
@@ -180,14 +165,16 @@ class Bench:
             self._add(rounds, quantity, name, item, aim)
 
 
-def started(make: Callable[[], Embedded | ControlPlane]) -> Sample:
+def started(make: Callable[[], Server]) -> Sample:
     """Start a server, and say how long the first answer takes and how much memory it then holds."""
     server = make()
     begun = time.monotonic()
     with server:
         with_cluster(server, lambda cluster: cluster.version())
         seconds = time.monotonic() - begun
-        return Sample(items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=held_by(server))
+        return Sample(
+            items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=server.resident_bytes()
+        )
 
 
 def in_process(count: int, home: Path) -> Sample:

@@ -51,7 +51,7 @@ class Parts(Builder):
 
     def prepare(self, names: Iterable[str]) -> None:
         """Build what is missing, remembering what cannot be built for the tests that ask for it."""
-        for name in self.missing(tuple(names)):
+        for name in self.missing(names):
             try:
                 super().program(name)
             except TrimtabError as exc:
