@@ -24,7 +24,6 @@ from bench.chapters import (
     Chapter,
     built_versions,
     leave,
-    machine,
     our_versions,
     peer_versions,
     run,
@@ -228,11 +227,9 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         rows, costs = measure_all(Sides(plane, go, size), size)
     with tempfile.TemporaryDirectory() as home:
         figures = alone(size, Path(home))
-    setting = report.Setting(
-        command=CHAPTER.command,
+    setting = CHAPTER.setting(
+        load,
         how=f"medians of {size.rounds} rounds, both sides in turn",
-        machine=machine(),
-        load=load,
         versions={
             **our_versions("aiohttp", "msgspec", "zstandard"),
             **peer_versions(go, "gitops-engine"),

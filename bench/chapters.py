@@ -37,6 +37,19 @@ class Chapter(Struct, frozen=True, kw_only=True):
     #: what it measures, and how
     about: str | None
 
+    def setting(
+        self, load: float, *, how: str, versions: Mapping[str, str], shared_by: str = ""
+    ) -> report.Setting:
+        """On what, with what and how it was measured, for the head of the chapter."""
+        return report.Setting(
+            command=self.command,
+            how=how,
+            machine=machine(),
+            load=load,
+            versions=versions,
+            shared_by=shared_by,
+        )
+
 
 def run(
     chapter: Chapter,

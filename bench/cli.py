@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bench import report
-from bench.chapters import Chapter, built_versions, leave, machine, our_versions, run, tell
+from bench.chapters import Chapter, built_versions, leave, our_versions, run, tell
 from bench.filling import add_namespaces
 from bench.measures import Aim, Figure, Measure
 from bench.peers import Run, kubectl_apply, trimtab, written
@@ -138,11 +138,9 @@ def measure_all(builder: Builder, size: Size) -> list[Taken]:
 def measured_chapter(size: Size, builder: Builder, load: float) -> str:
     """What the page tells of what was measured."""
     rounds = measure_all(builder, size)
-    setting = report.Setting(
-        command=CHAPTER.command,
+    setting = CHAPTER.setting(
+        load,
         how=f"medians of {size.rounds} rounds, ConfigMaps of 2 KB, whole processes",
-        machine=machine(),
-        load=load,
         versions={
             **our_versions("aiohttp", "msgspec"),
             **built_versions(builder, "kubectl", "kube-apiserver", "etcd"),

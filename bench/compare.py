@@ -16,7 +16,7 @@ from statistics import median
 from msgspec import Struct
 
 from bench import report
-from bench.chapters import Chapter, leave, machine, our_versions, run, tell
+from bench.chapters import Chapter, leave, our_versions, run, tell
 from bench.client import at_once
 from bench.filling import WORKERS, add_namespaces
 from bench.measures import Aim, Figure
@@ -262,11 +262,9 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         bench = with_cluster(plane, lambda cluster: measured(cluster, size))
         tell("comparing with the Go engine")
         table_beside = beside(GoEngine(builder.tool("enginepeer"), plane), bench, size)
-    setting = report.Setting(
-        command=CHAPTER.command,
+    setting = CHAPTER.setting(
+        load,
         how=f"medians of {size.rounds} rounds, processor time of one process",
-        machine=machine(),
-        load=load,
         versions=our_versions("msgspec"),
     )
     return "\n\n".join(

@@ -21,7 +21,6 @@ from bench.chapters import (
     Chapter,
     built_versions,
     leave,
-    machine,
     our_versions,
     peer_versions,
     run,
@@ -234,11 +233,9 @@ def measured_chapter(size: Size, builder: Builder, before: float) -> str:
         bench = Bench(real, ours, load, size)
         measure_all(bench, load, real, size)
     remember_starts(bench, pairs)
-    setting = report.Setting(
-        command=CHAPTER.command,
+    setting = CHAPTER.setting(
+        before,
         how=f"medians of {size.rounds} rounds, both sides in turn",
-        machine=machine(),
-        load=before,
         versions={
             **our_versions("aiohttp", "msgspec"),
             **peer_versions(go, "client-go"),

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from bench import report
-from bench.chapters import Chapter, built_versions, leave, machine, our_versions, run, tell
+from bench.chapters import Chapter, built_versions, leave, our_versions, run, tell
 from bench.client import CONFIG_MAPS
 from bench.filling import add_namespaces
 from bench.measures import Aim, Figure, Measure
@@ -229,11 +229,9 @@ def told(setting: report.Setting, rounds: Sequence[Round], size: Size) -> str:
 def measured_chapter(size: Size, builder: Builder, load: float) -> str:
     """What the page tells of what was measured."""
     rounds = measure_all(builder, size)
-    setting = report.Setting(
-        command=CHAPTER.command,
+    setting = CHAPTER.setting(
+        load,
         how=f"medians of {size.rounds} rounds of {size.objects:,} ConfigMaps of 2 KB",
-        machine=machine(),
-        load=load,
         versions={
             **our_versions("aiohttp", "msgspec"),
             **built_versions(builder, "kubectl", "kube-apiserver", "etcd"),

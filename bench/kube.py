@@ -17,7 +17,6 @@ from bench.chapters import (
     Chapter,
     built_versions,
     leave,
-    machine,
     our_versions,
     peer_versions,
     run,
@@ -142,11 +141,9 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         for namespace in (READ, APPLIED):
             plane.add_namespace(namespace)
         bench = measure_all(plane, Sides(plane, go), size)
-    setting = report.Setting(
-        command=CHAPTER.command,
+    setting = CHAPTER.setting(
+        load,
         how=f"medians of {size.rounds} rounds, both sides in turn",
-        machine=machine(),
-        load=load,
         versions={
             **our_versions("aiohttp", "msgspec"),
             **peer_versions(go, "client-go"),

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from bench import apps, polling, report
-from bench.chapters import ROOT, Chapter, built_versions, leave, machine, our_versions, run, tell
+from bench.chapters import ROOT, Chapter, built_versions, leave, our_versions, run, tell
 from bench.measures import Aim, Figure, Quantity, Round, Row, Sample, row_of
 from bench.rendering import CORES, Ours
 from testbed.builds import Builder
@@ -226,11 +226,9 @@ def text_of(setting: report.Setting, rows: Sequence[Row], figures: Sequence[Figu
 
 def setting_of(size: Size, builder: Builder, load: float) -> report.Setting:
     """On what, with what and how it was measured."""
-    return report.Setting(
-        command=CHAPTER.command,
+    return CHAPTER.setting(
+        load,
         how=f"medians of {size.rounds} rounds, both sides in turn",
-        machine=machine(),
-        load=load,
         versions={**our_versions(), **built_versions(builder, "helm", "kustomize")},
     )
 
