@@ -7,25 +7,32 @@ take turns. Only the full size writes the page: a small run shows that everythin
 from __future__ import annotations
 
 import asyncio
-import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from bench import report
 from bench.caches import MILLION_AIM, QUESTION_AIM, SIZES, Size, fills, marks, storm
 from bench.caching import Synthetic
-from bench.chapters import ROOT, Chapter, leave, run, tell
+from bench.chapters import (
+    ROOT,
+    Chapter,
+    built_versions,
+    leave,
+    our_versions,
+    peer_versions,
+    run,
+    tell,
+)
 from bench.client import AS_BENCH, CONFIG_MAPS, PODS, at_once
-from bench.filling import WORKERS, add_namespaces
-from bench.kube import FLAGS, machine, with_cluster
-from bench.measures import Aim, Round, Row, Sample, row_of
+from bench.filling import WORKERS, add_namespaces, patch_status
+from bench.measures import Figure, Round, Row, Sample, row_of
+from bench.running import FLAGS, RUN_LIMIT, environment_in, printed, with_cluster
 from bench.sampling import Cost
 from bench.scenarios import Scenario
 from bench.shapes import config_map, deployment, owned_by, pod, pod_status, replica_set, workload_status
@@ -34,7 +41,6 @@ from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
 from testbed.processes import leashed
 from trimtab.kube import Cluster
-from trimtab.kube.cluster import PatchType
 from trimtab.kube.discovery import Resource
 
 CHAPTER = Chapter(
@@ -45,7 +51,6 @@ CHAPTER = Chapter(
 )
 REPLICA_SETS = Resource(group="apps", version="v1", kind="ReplicaSet", plural="replicasets", namespaced=True)
 SPACES = [f"bench-{number:02}" for number in range(20)]
-RUN_LIMIT = 900.0
 #: both sides see a few objects more than were made, and not quite the same ones
 SLACK = 500
 
@@ -86,15 +91,6 @@ async def _make_rollout(cluster: Cluster, number: int) -> None:
         whole["metadata"]["ownerReferences"] = [owned_by("ReplicaSet", "apps/v1", pods.name, pods.uid)]
         named = (await cluster.create(PODS, whole, namespace=where, write=AS_BENCH)).object.metadata
         await patch_status(cluster, PODS, named.name, where, pod_status(each))
-
-
-async def patch_status(
-    cluster: Cluster, of: Resource, name: str, where: str, body: Mapping[str, object]
-) -> None:
-    """Give an object a status."""
-    await cluster.patch(
-        of, name, body, how=PatchType.MERGE, namespace=where, subresource="status", write=AS_BENCH
-    )
 
 
 async def make_storm(cluster: Cluster, size: Size, state: int) -> None:
@@ -145,12 +141,12 @@ class Sides:
         return msgspec.json.decode(said, type=tuple[Cost, ...])
 
     def _run(self, program: Sequence[str], scenario: Scenario, more: Iterable[str]) -> bytes:
-        """What a run printed; its environment is empty, so that nobody's GOGC or PYTHON… counts."""
+        """What a run printed."""
         command = [*program, *scenario.arguments, "--kubeconfig", str(self._plane.kubeconfig), *more]
         with subprocess.Popen(
             leashed(command),
             cwd=ROOT,
-            env={"HOME": str(self._plane.folder), "PATH": ""},
+            env=environment_in(self._plane.folder),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as running:
@@ -179,52 +175,29 @@ class Sides:
 # --- ours alone ---------------------------------------------------------------------------------------
 
 
-class Figure(Struct, frozen=True, kw_only=True):
-    """A figure that has no counterpart on the other side."""
-
-    what: str
-    value: str
-    aim: Aim | None = None
-    met: bool | None = None
-
-
-def alone(size: Size) -> list[Figure]:
+def alone(size: Size, home: Path) -> list[Figure]:
     """Keep made-up objects by the million, and ask for one unit's."""
     tell(f"keeping {size.synthetic:,} made-up objects")
-    said = subprocess.run(
-        leashed([sys.executable, "-m", "bench.caching", "synthetic", "--count", str(size.synthetic)]),
-        cwd=ROOT,
-        env={"PATH": ""},
-        capture_output=True,
-        check=True,
-        timeout=RUN_LIMIT,
-    )
-    found = msgspec.json.decode(said.stdout, type=Synthetic)
+    command = [sys.executable, "-m", "bench.caching", "synthetic", "--count", str(size.synthetic)]
+    found = msgspec.json.decode(printed(command, home=home), type=Synthetic)
     name, held = f"Keep {found.objects:,} made-up objects", found.held_bytes / (1 << 20)
-    judged = size.judged
+    each, accounted = found.held_bytes / found.objects, found.accounted_bytes / (1 << 20)
     return [
         Figure(
             what=f"{name}: MiB held",
-            value=f"{held:,.0f}",
-            aim=MILLION_AIM if judged else None,
-            met=MILLION_AIM.is_met(held) if judged else None,
+            shown=f"{held:,.0f}",
+            found=held,
+            aim=MILLION_AIM if size.judged else None,
         ),
-        Figure(what=f"{name}: bytes per object", value=f"{found.held_bytes / found.objects:,.0f}"),
-        Figure(what=f"{name}: MiB by its own account", value=f"{found.accounted_bytes / (1 << 20):,.0f}"),
+        Figure(what=f"{name}: bytes per object", shown=f"{each:,.0f}", found=each),
+        Figure(what=f"{name}: MiB by its own account", shown=f"{accounted:,.0f}", found=accounted),
         Figure(
             what=f"All {found.answered:,} objects of one unit among them: milliseconds",
-            value=f"{found.milliseconds:.3f}",
-            aim=QUESTION_AIM if judged else None,
-            met=QUESTION_AIM.is_met(found.milliseconds) if judged else None,
+            shown=f"{found.milliseconds:.3f}",
+            found=found.milliseconds,
+            aim=QUESTION_AIM if size.judged else None,
         ),
     ]
-
-
-def alone_table(figures: Sequence[Figure]) -> str:
-    """The figures as people read them."""
-    words = {True: "yes", False: "**no**", None: ""}
-    lines = [f"| {each.what} | {each.value} | {each.aim or ''} | {words[each.met]} |" for each in figures]
-    return "\n".join(["| what | Trimtab | aim | met |", "|---|--:|--:|---|", *lines])
 
 
 # --- the whole ----------------------------------------------------------------------------------------
@@ -245,19 +218,6 @@ def measure_all(sides: Sides, size: Size) -> tuple[list[Row], dict[str, tuple[Co
     return rows, costs
 
 
-def compared(builder: Builder, go: Path) -> dict[str, str]:
-    """What was compared, and on what."""
-    said = subprocess.run([go, "version"], check=True, capture_output=True).stdout
-    peer = msgspec.json.decode(said, type=dict[str, str])
-    return {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in ("aiohttp", "msgspec", "zstandard")},
-        "Go": peer["go"].removeprefix("go"),
-        "gitops-engine": peer["gitops-engine"].removeprefix("v"),
-        **{name: builder.version(name).removeprefix("v") for name in ("kube-apiserver", "etcd")},
-    }
-
-
 def measured_chapter(size: Size, builder: Builder, load: float) -> str:
     """What the page tells of what was measured."""
     go = builder.tool("enginepeer")
@@ -265,14 +225,19 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         tell(f"creating {size.objects:,} objects")
         with_cluster(plane, lambda cluster: fill(cluster, size))
         rows, costs = measure_all(Sides(plane, go, size), size)
-    setting = report.Setting(
-        command=CHAPTER.command,
-        machine=machine(),
-        load=load,
-        versions=compared(builder, go),
-        rounds=size.rounds,
+    with tempfile.TemporaryDirectory() as home:
+        figures = alone(size, Path(home))
+    setting = CHAPTER.setting(
+        load,
+        how=f"medians of {size.rounds} rounds, both sides in turn",
+        versions={
+            **our_versions("aiohttp", "msgspec", "zstandard"),
+            **peer_versions(go, "gitops-engine"),
+            **built_versions(builder, "kube-apiserver", "etcd"),
+        },
+        shared_by="Clients, API server and etcd",
     )
-    return "\n\n".join([report.part(setting, rows, costs), alone_table(alone(size))])
+    return "\n\n".join([report.part(setting, rows, costs), report.figures_table(figures)])
 
 
 def main(arguments: Sequence[str]) -> int:

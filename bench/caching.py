@@ -23,8 +23,9 @@ import msgspec
 from msgspec import Struct
 
 from bench.caches import INSTALLATION, UNITS
-from bench.client import COSTS, peak_bytes
+from bench.client import COSTS
 from bench.measures import Sample
+from bench.memory import held_bytes, peak_bytes
 from bench.sampling import Profile, biggest_costs, profiled
 from bench.synthetic import SCOPES, synthetic_pages
 from trimtab.engine.cache import ClusterCache
@@ -88,13 +89,6 @@ def options_from(arguments: list[str]) -> Options:
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--profile", action="store_true")
     return Options(**vars(parser.parse_args(arguments)))
-
-
-def held_bytes() -> int:
-    """The resident size now."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
-    return int(kilobytes) << 10
 
 
 class Stopwatch:

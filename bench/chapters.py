@@ -1,14 +1,21 @@
-"""What every measurement shares: its size from the command line, its chapter of the page, and how it ends."""
+"""What every measurement shares: its size from the command line, its chapter of the page, and how it ends.
+
+A chapter also says on which machine and with which versions its figures came about.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from bench import report
@@ -17,6 +24,7 @@ from trimtab.errors import TrimtabError
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "RESULTS.md"
+_told = msgspec.json.Decoder(dict[str, str])
 _S = TypeVar("_S")
 
 
@@ -28,6 +36,19 @@ class Chapter(Struct, frozen=True, kw_only=True):
     command: str
     #: what it measures, and how
     about: str | None
+
+    def setting(
+        self, load: float, *, how: str, versions: Mapping[str, str], shared_by: str = ""
+    ) -> report.Setting:
+        """On what, with what and how it was measured, for the head of the chapter."""
+        return report.Setting(
+            command=self.command,
+            how=how,
+            machine=machine(),
+            load=load,
+            versions=versions,
+            shared_by=shared_by,
+        )
 
 
 def run(
@@ -48,6 +69,31 @@ def run(
     if chosen == "full":
         _write(chapter, text)
     return 0
+
+
+def machine() -> str:
+    """The machine in a few words."""
+    described = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(":")[2].strip() for line in described if "model name" in line), "processor")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    return f"{os.cpu_count()} cores of {model}, {memory:.0f} GiB, Linux {platform.release()}"
+
+
+def our_versions(*packages: str) -> dict[str, str]:
+    """Of Python, and of packages that ours is made with."""
+    return {"Python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def built_versions(builder: Builder, *programs: str) -> dict[str, str]:
+    """Of programs that were built for this."""
+    return {name: builder.version(name).removeprefix("v") for name in programs}
+
+
+def peer_versions(peer: Path, library: str) -> dict[str, str]:
+    """Of Go, and of the library that one of our Go programs measures."""
+    said = subprocess.run([peer, "version"], check=True, capture_output=True).stdout
+    told = _told.decode(said)
+    return {"Go": told["go"].removeprefix("go"), library: told[library].removeprefix("v")}
 
 
 def leave(main: Callable[[Sequence[str]], int]) -> NoReturn:

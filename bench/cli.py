@@ -6,21 +6,18 @@ applies. Each round syncs into a namespace of its own; medians are shown. Only t
 
 from __future__ import annotations
 
-import platform
 import tempfile
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 from msgspec import Struct
 
-from bench.cache import Figure, alone_table
-from bench.chapters import Chapter, leave, run, tell
+from bench import report
+from bench.chapters import Chapter, built_versions, leave, our_versions, run, tell
 from bench.filling import add_namespaces
-from bench.kube import FLAGS, machine, with_cluster
-from bench.measures import Aim
+from bench.measures import Aim, Figure, Measure
 from bench.peers import Run, kubectl_apply, trimtab, written
+from bench.running import FLAGS, with_cluster
 from bench.shapes import config_map
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
@@ -61,15 +58,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     version: Run
 
 
-class Measure(Struct, frozen=True):
-    """One figure: what it is, how it is read off a round, and what it shall be."""
-
-    what: str
-    read: Callable[[Taken], float]
-    aim: Aim | None = None
-
-
-def measures(size: Size) -> tuple[Measure, ...]:
+def measures(size: Size) -> tuple[Measure[Taken], ...]:
     """What is shown."""
     few, many = f"{size.few:,} ConfigMaps", f"{size.many:,} ConfigMaps"
     return (
@@ -96,12 +85,7 @@ def measures(size: Size) -> tuple[Measure, ...]:
 
 def figures(rounds: Sequence[Taken], size: Size) -> list[Figure]:
     """The medians of all rounds."""
-    found = []
-    for measure in measures(size):
-        value, aim = median(map(measure.read, rounds)), measure.aim if size.judged else None
-        met = aim.is_met(value) if aim else None
-        found.append(Figure(what=measure.what, value=f"{value:,.3f}", aim=aim, met=met))
-    return found
+    return [measure.figure(rounds, judged=size.judged) for measure in measures(size)]
 
 
 def spaces(number: int) -> dict[str, str]:
@@ -151,28 +135,19 @@ def measure_all(builder: Builder, size: Size) -> list[Taken]:
     return rounds
 
 
-def told(builder: Builder, rounds: Sequence[Taken], size: Size, load: float) -> str:
-    """The part of the page."""
-    versions = {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in ("aiohttp", "msgspec")},
-        **{name: builder.version(name).removeprefix("v") for name in ("kubectl", "kube-apiserver", "etcd")},
-    }
-    command = CHAPTER.command
-    lines = [
-        f"- Command: `{command}`; medians of {size.rounds} rounds, ConfigMaps of 2 KB, whole processes.",
-        f"- Machine: {machine()}; load average at the start {load:.1f}.",
-        "  Commands, API server and etcd share it.",
-        f"- Versions: {', '.join(f'{name} {number}' for name, number in versions.items())}.",
-        "",
-        alone_table(figures(rounds, size)),
-    ]
-    return "\n".join(lines)
-
-
 def measured_chapter(size: Size, builder: Builder, load: float) -> str:
     """What the page tells of what was measured."""
-    return told(builder, measure_all(builder, size), size, load)
+    rounds = measure_all(builder, size)
+    setting = CHAPTER.setting(
+        load,
+        how=f"medians of {size.rounds} rounds, ConfigMaps of 2 KB, whole processes",
+        versions={
+            **our_versions("aiohttp", "msgspec"),
+            **built_versions(builder, "kubectl", "kube-apiserver", "etcd"),
+        },
+        shared_by="Commands, API server and etcd",
+    )
+    return "\n\n".join([str(setting), report.figures_table(figures(rounds, size))])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.measures import Sample
+from bench.memory import peak_bytes
 from bench.sampling import biggest_costs, profiled
 from trimtab.kube import Cluster, connect, follow, from_kubeconfig
 from trimtab.kube.cluster import EVERYTHING, EventType, Selection, WatchEvent, Write
@@ -190,13 +191,6 @@ async def at_once(work: Callable[[_T], Awaitable[None]], items: Iterable[_T], wo
     async with asyncio.TaskGroup() as room:
         for _ in range(workers):
             room.create_task(worker())
-
-
-def peak_bytes() -> int:
-    """The largest resident size so far; getrusage would begin with the parent's."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
-    return int(kilobytes) << 10
 
 
 async def measured(options: Options) -> Sample:

@@ -7,21 +7,21 @@ of rounds.
 
 from __future__ import annotations
 
-import platform
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
 from msgspec import Struct
 
-from bench.chapters import Chapter, leave, run, tell
-from bench.client import AS_BENCH, at_once
-from bench.filling import WORKERS
-from bench.kube import FLAGS, machine, with_cluster
+from bench import report
+from bench.chapters import Chapter, leave, our_versions, run, tell
+from bench.client import at_once
+from bench.filling import WORKERS, add_namespaces
+from bench.measures import Aim, Figure
 from bench.peers import GoEngine, written
+from bench.running import FLAGS, with_cluster
 from bench.shapes import config_map, deployment
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
@@ -60,33 +60,18 @@ class Size(Struct, frozen=True, kw_only=True):
     rounds: int
     #: how often the Go engine compares each pair
     theirs: int
+    judged: bool
 
 
 SIZES = {
-    "small": Size(objects=50, rounds=3, theirs=20),
-    "full": Size(objects=1000, rounds=9, theirs=2000),
+    "small": Size(objects=50, rounds=3, theirs=20, judged=False),
+    "full": Size(objects=1000, rounds=9, theirs=2000, judged=True),
 }
-#: our time for one object shall be at most this part of the Go engine's structured merge
-AIM = 0.05
-
-
-class Figure(Struct, frozen=True, kw_only=True):
-    """One measured thing: microseconds of processor time for one item, and what they shall be at most."""
-
-    what: str
-    item: str
-    micros: float
-    at_most: float | None = None
-
-    def __str__(self) -> str:
-        aim = "" if self.at_most is None else f"≤ {self.at_most:g}"
-        met = "" if self.at_most is None else "yes" if self.micros <= self.at_most else "**no**"
-        return f"| {self.what} | {self.micros:.1f} µs per {self.item} | {aim} | {met} |"
-
-
-def table(figures: Sequence[Figure]) -> str:
-    """One line per figure."""
-    return "\n".join(["| what | CPU | aim | met |", "|---|--:|--:|---|", *map(str, figures)])
+#: our time for one object, as a part of the Go engine's structured merge
+BESIDE_AIM = Aim(at_most=0.05)
+#: microseconds of processor time for one item
+MANIFEST_AIMS = {"ConfigMap": Aim(at_most=20), "Deployment": Aim(at_most=53)}
+UNCHANGED_AIM, SINGLE_AIM = Aim(at_most=20), Aim(at_most=200)
 
 
 class Picture:
@@ -171,28 +156,29 @@ class Bench:
         count, rounds = self._size.objects, self._size.rounds
         maps = [config_map(number) for number in range(count)]
         many = wanted_of("many", maps, self._discovery)
-        singles = [wanted_of(f"single-{number}", [config_map(count + number)], self._discovery)
-                   for number in range(count)]  # fmt: skip
+        singles = [
+            wanted_of(f"single-{number}", [config_map(count + number)], self._discovery)
+            for number in range(count)
+        ]
         web = wanted_of("web", [deployment(0)], self._discovery)
         tell(f"applying {2 * count + 1:,} objects")
         await at_once(self._make, [one for each in (many, web, *singles) for one in each.desired], WORKERS)
         tell("comparing")
         await self._read(maps, many)
-        for name, one in (("ConfigMap", many.desired[0]), ("Deployment", web.desired[0])):
-            await self._one(name, one, at_most={"ConfigMap": 20.0, "Deployment": 53.0}[name])
+        for one in (many.desired[0], web.desired[0]):
+            await self._one(one)
         comparer = self._comparer()
-        await self._unit("First comparison of a unit", many, self._comparer, at_most=None)
+        await self._unit("First comparison of a unit", many, self._comparer)
         await comparer.compare(many)
-        await self._unit("Unit without changes", many, lambda: comparer, at_most=20.0)
+        await self._unit("Unit without changes", many, lambda: comparer, UNCHANGED_AIM)
 
         async def all_singles() -> None:
             for each in singles:
                 await comparer.compare(each, Rules((), ()))
 
         await all_singles()
-        self._tell(
-            "Units of one object without changes", "unit", await micros(all_singles, count, rounds), 200.0
-        )
+        taken = await micros(all_singles, count, rounds)
+        self._tell("Units of one object without changes", "unit", taken, SINGLE_AIM)
 
     async def _make(self, one: Desired) -> None:
         resource = self._discovery.resource(one.api_version, one.key.kind)
@@ -208,10 +194,10 @@ class Bench:
             wanted_of("many", maps, self._discovery)
 
         taken = await micros(read, len(many.desired), self._size.rounds)
-        self._tell("Manifests read as wanted objects", "object", taken, None)
+        self._tell("Manifests read as wanted objects", "object", taken)
 
-    async def _one(self, name: str, one: Desired, *, at_most: float) -> None:
-        live = self._picture.manifest(one.key)
+    async def _one(self, one: Desired) -> None:
+        live, kind = self._picture.manifest(one.key), one.key.kind
         if live is None:
             raise SystemExit(f"{one.key} is not there")
 
@@ -222,11 +208,11 @@ class Bench:
                     raise SystemExit(f"{one.key} differs")
 
         taken = await micros(many_times, 200, self._size.rounds)
-        self._tell(f"{name} that is as it should be, compared", "object", taken, at_most)
-        self.pairs[name] = one.manifest, live, taken
+        self._tell(f"{kind} that is as it should be, compared", "object", taken, MANIFEST_AIMS[kind])
+        self.pairs[kind] = one.manifest, live, taken
 
     async def _unit(
-        self, what: str, wanted: Wanted, comparer: Callable[[], Comparer], *, at_most: float | None
+        self, what: str, wanted: Wanted, comparer: Callable[[], Comparer], aim: Aim | None = None
     ) -> None:
         async def compare() -> None:
             found = await comparer().compare(wanted)
@@ -235,40 +221,36 @@ class Bench:
 
         count = len(wanted.desired)
         taken = await micros(compare, count, self._size.rounds)
-        self._tell(f"{what}, {count:,} ConfigMaps", "object", taken, at_most)
+        self._tell(f"{what}, {count:,} ConfigMaps", "object", taken, aim)
 
     def _comparer(self) -> Comparer:
         return Comparer(
             self._cluster, self._picture, tracking=OURS, lens=LENS, resource_of=self._discovery.resource
         )
 
-    def _tell(self, what: str, item: str, taken: float, at_most: float | None) -> None:
-        self.figures.append(Figure(what=what, item=item, micros=taken, at_most=at_most))
+    def _tell(self, what: str, item: str, taken: float, aim: Aim | None = None) -> None:
+        judged = aim if self._size.judged else None
+        self.figures.append(Figure(what=what, shown=f"{taken:.1f} µs per {item}", found=taken, aim=judged))
 
 
 def beside(go: GoEngine, bench: Bench, size: Size) -> str:
     """The same pairs compared by Argo CD's GitOps engine, by structured merge."""
-    lines = ["| compared | Go engine | Trimtab | Trimtab / Go | aim | met |", "|---|--:|--:|--:|--:|---|"]
+    lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, (desired, live, ours) in bench.pairs.items():
-            pair = written(Path(folder) / f"{name}.jsonl", [{"desired": desired, "live": live}])
+        for kind, (desired, live, ours) in bench.pairs.items():
+            pair = written(Path(folder) / f"{kind}.jsonl", [{"desired": desired, "live": live}])
             sample = go.diff(pair, size.theirs)
             theirs = sample.cpu_seconds / sample.items * 1e6
-            ratio = ours / theirs
-            met = "yes" if ratio <= AIM else "**no**"
-            figures = f"{theirs:.1f} µs | {ours:.1f} µs | {ratio:.3f} | ≤ {AIM:g} | {met}"
-            lines.append(f"| {name} without changes | {figures} |")
-    return "\n".join(lines)
+            ratio, aim = ours / theirs, BESIDE_AIM if size.judged else None
+            met = report.answered(aim.is_met(ratio) if aim else None)
+            figures = [f"{theirs:.1f} µs", f"{ours:.1f} µs", f"{ratio:.3f}"]
+            lines.append([f"{kind} without changes", *figures, str(aim or ""), met])
+    return report.grid(["compared", "Go engine", "Trimtab", "Trimtab / Go", "aim", "met"], lines)
 
 
 async def measured(cluster: Cluster, size: Size) -> Bench:
     """All figures, on one cluster."""
-    namespaces = (await cluster.discover()).resource("v1", "Namespace")
-    if namespaces is None:
-        raise SystemExit("the server knows no namespaces")
-    await cluster.create(
-        namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}, write=AS_BENCH
-    )
+    await add_namespaces(cluster, [SPACE])
     bench = Bench(cluster, await cluster.discover(), size)
     await bench.run()
     return bench
@@ -280,17 +262,16 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         bench = with_cluster(plane, lambda cluster: measured(cluster, size))
         tell("comparing with the Go engine")
         table_beside = beside(GoEngine(builder.tool("enginepeer"), plane), bench, size)
-    command = CHAPTER.command
-    return "\n".join(
+    setting = CHAPTER.setting(
+        load,
+        how=f"medians of {size.rounds} rounds, processor time of one process",
+        versions=our_versions("msgspec"),
+    )
+    return "\n\n".join(
         [
-            f"- Command: `{command}`; medians of {size.rounds} rounds, processor time of one process.",
-            f"- Machine: {machine()}; load average at the start {load:.1f}.",
-            f"- Versions: Python {platform.python_version()}, msgspec {version('msgspec')}.",
-            "",
-            table(bench.figures),
-            "",
+            str(setting),
+            report.figures_table(bench.figures, ours="CPU"),
             "Beside Argo CD's GitOps engine, which compares the same pairs by structured merge, in CPU time:",
-            "",
             table_beside,
         ]
     )

@@ -7,28 +7,35 @@ full size writes the page: a small run shows that everything works, not how fast
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
 
 from bench import filling, loads, report
-from bench.chapters import ROOT, Chapter, leave, run, tell
-from bench.kube import machine, versions, with_cluster
+from bench.chapters import (
+    ROOT,
+    Chapter,
+    built_versions,
+    leave,
+    our_versions,
+    peer_versions,
+    run,
+    tell,
+)
 from bench.loads import Size
 from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
+from bench.running import printed, with_cluster
 from bench.sampling import Cost
 from bench.scenarios import Scenario
 from bench.serving import COSTS
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
 from testbed.embedded import Embedded
-from testbed.part import Part
-from testbed.processes import Process, leashed
+from testbed.processes import Process
 
 CHAPTER = Chapter(
     name="embedded",
@@ -37,8 +44,9 @@ CHAPTER = Chapter(
     about=__doc__,
 )
 NAMES = ("real", "embedded")
+#: either side
+Server: TypeAlias = Embedded | ControlPlane
 READ, APPLIED, MANY = "bench-read", "bench-applied", "bench-many"
-RUN_LIMIT = 900.0
 
 
 class Watched(Embedded):
@@ -64,28 +72,6 @@ class Watched(Embedded):
         return msgspec.json.decode(path.read_bytes(), type=tuple[Cost, ...])
 
 
-class Server(Protocol):
-    """Either side: a part with a kubeconfig."""
-
-    kubeconfig: Path
-    folder: Path
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """What it is made of."""
-
-
-def resident(server: Server) -> int:
-    """The bytes that all processes of a server hold."""
-    return sum(_resident(process.pid) for process in server.processes)
-
-
-def _resident(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
-    return int(kilobytes) << 10
-
-
 class Load:
     """The Go client, and what it applies next."""
 
@@ -95,17 +81,8 @@ class Load:
 
     def sample(self, server: Server, scenario: Scenario, namespace: str) -> Sample:
         """One run against one server."""
-        done = subprocess.run(
-            leashed([str(self._program), *self._arguments(server, scenario, namespace)]),
-            cwd=ROOT,
-            env={"HOME": str(server.folder), "PATH": ""},
-            capture_output=True,
-            check=False,
-            timeout=RUN_LIMIT,
-        )
-        if done.returncode:
-            raise SystemExit(f"{scenario.name}: {done.stderr.decode()}")
-        sample = msgspec.json.decode(done.stdout, type=Sample)
+        command = [str(self._program), *self._arguments(server, scenario, namespace)]
+        sample = msgspec.json.decode(printed(command, home=server.folder), type=Sample)
         if sample.items != scenario.items:
             raise SystemExit(f"{scenario.name}: {sample.items:,} counted: not comparable")
         return sample
@@ -174,10 +151,10 @@ class Bench:
         return self._filled(self._real, namespace, count), self._filled(self._ours, namespace, count)
 
     def _filled(self, server: Server, namespace: str, count: int) -> Sample:
-        before, start = resident(server), time.monotonic()
+        before, start = server.resident_bytes(), time.monotonic()
         with_cluster(server, lambda cluster: filling.fill_with_config_maps(cluster, namespace, count))
-        grown, seconds = resident(server) - before, time.monotonic() - start
-        return Sample(items=count, seconds=seconds, cpu_seconds=0.0, peak_bytes=max(grown, 1))
+        grown, seconds = server.resident_bytes() - before, time.monotonic() - start
+        return Sample(items=count, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=max(grown, 1))
 
     def remember(
         self, name: str, item: str, quantities: Sequence[tuple[Quantity, Aim | None]], rounds: Sequence[Round]
@@ -187,31 +164,22 @@ class Bench:
             self._add(rounds, quantity, name, item, aim)
 
 
-def started(make: Callable[[], Part]) -> Sample:
+def started(make: Callable[[], Server]) -> Sample:
     """Start a server, and say how long the first answer takes and how much memory it then holds."""
     server = make()
     begun = time.monotonic()
     with server:
-        _first_answer(server)
+        with_cluster(server, lambda cluster: cluster.version())
         seconds = time.monotonic() - begun
-        return Sample(items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=resident(_server(server)))
+        return Sample(
+            items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=server.resident_bytes()
+        )
 
 
-def _server(part: Part) -> Server:
-    if not isinstance(part, Embedded | ControlPlane):
-        raise TypeError(part)
-    return part
-
-
-def _first_answer(part: Part) -> None:
-    with_cluster(_server(part), lambda cluster: cluster.version())
-
-
-def in_process(count: int) -> Sample:
+def in_process(count: int, home: Path) -> Sample:
     """Applies without HTTP, in a process of their own."""
-    command = leashed([sys.executable, "-m", "bench.inprocess", "--count", str(count)])
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=RUN_LIMIT)
-    return msgspec.json.decode(done.stdout, type=Sample)
+    command = [sys.executable, "-m", "bench.inprocess", "--count", str(count)]
+    return msgspec.json.decode(printed(command, home=home), type=Sample)
 
 
 def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
@@ -226,7 +194,7 @@ def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
     widest = changes[-1]
     tell(f"applying {widest.items:,} ConfigMaps in process")
     rounds = [
-        Round(go=load.sample(real, widest, APPLIED), ours=in_process(widest.items))
+        Round(go=load.sample(real, widest, APPLIED), ours=in_process(widest.items, real.folder))
         for _ in range(size.rounds)
     ]
     name = f"Apply {widest.items:,} ConfigMaps in process, the real one over HTTP"
@@ -250,10 +218,10 @@ def starts(builder: Builder, rounds: int) -> list[Round]:
 def remember_starts(bench: Bench, pairs: Sequence[Round]) -> None:
     """Add the rows of the starts."""
     bench.remember("Start to first answer", "start", [(Quantity.SECONDS, loads.START_AIM)], pairs)
-    bench.remember("Idle, after the first answer", "start", [(Quantity.PEAK, loads.IDLE_AIM)], pairs)
+    bench.remember("Idle, after the first answer", "start", [(Quantity.HELD, loads.IDLE_AIM)], pairs)
 
 
-def measured_chapter(size: loads.Size, builder: Builder, before: float) -> str:
+def measured_chapter(size: Size, builder: Builder, before: float) -> str:
     """What the page tells of what was measured."""
     go = builder.tool("kubepeer")
     load = Load(go)
@@ -265,12 +233,15 @@ def measured_chapter(size: loads.Size, builder: Builder, before: float) -> str:
         bench = Bench(real, ours, load, size)
         measure_all(bench, load, real, size)
     remember_starts(bench, pairs)
-    setting = report.Setting(
-        command=CHAPTER.command,
-        machine=machine(),
-        load=before,
-        versions=versions(builder, go),
-        rounds=size.rounds,
+    setting = CHAPTER.setting(
+        before,
+        how=f"medians of {size.rounds} rounds, both sides in turn",
+        versions={
+            **our_versions("aiohttp", "msgspec"),
+            **peer_versions(go, "client-go"),
+            **built_versions(builder, "kube-apiserver", "etcd"),
+        },
+        shared_by="Clients, API server and etcd",
     )
     return report.part(setting, bench.rows, bench.costs, NAMES)
 

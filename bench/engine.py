@@ -7,31 +7,26 @@ a minute for a thousand objects, so that is run in the first round alone. Only t
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
 import msgspec
 from msgspec import Struct
 
-from bench.cache import Figure, alone_table
-from bench.chapters import ROOT, Chapter, leave, run, tell
+from bench import report
+from bench.chapters import Chapter, built_versions, leave, our_versions, run, tell
 from bench.client import CONFIG_MAPS
 from bench.filling import add_namespaces
-from bench.kube import FLAGS, machine, with_cluster
-from bench.measures import Aim
+from bench.measures import Aim, Figure, Measure
 from bench.peers import GoEngine, Peers, kubectl_apply, marked, written
-from bench.report import costs_table
+from bench.running import FLAGS, printed, with_cluster
 from bench.shapes import config_map
 from bench.units import Report
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
-from testbed.processes import leashed
 
 CHAPTER = Chapter(
     name="engine",
@@ -39,7 +34,6 @@ CHAPTER = Chapter(
     command="make bench-engine",
     about=__doc__,
 )
-RUN_LIMIT = 900.0
 NAMESPACES = ("raw", "one", "many", "kubectl", "go")
 
 
@@ -64,15 +58,6 @@ class Round(Struct, frozen=True, kw_only=True):
     peers: Peers
 
 
-class Measure(Struct, frozen=True):
-    """One figure: what it is, how it is read off a report, and what it shall be."""
-
-    what: str
-    read: Callable[[Report], float]
-    aim: Aim | None = None
-    digits: int = 2
-
-
 class Beside(Struct, frozen=True):
     """One figure that others have, too: theirs, and ours as a part of it; None where they were not run."""
 
@@ -83,39 +68,40 @@ class Beside(Struct, frozen=True):
 
 
 NONE, ONE = Aim(at_most=0, itself=True), Aim(at_most=1, itself=True)
-MEASURES = (
+MEASURES: tuple[Measure[Report], ...] = (
     Measure("Raw applies by 32 at once: per second", lambda it: it.objects / it.raw.seconds, digits=0),
-    Measure("First sync in one unit: seconds", lambda it: it.first.seconds),
+    Measure("First sync in one unit: seconds", lambda it: it.first.seconds, digits=2),
     Measure(
         "First sync in one unit: rate as a part of the raw rate",
         lambda it: it.raw.seconds / it.first.seconds,
         Aim(at_least=0.8, itself=True),
+        digits=2,
     ),
     Measure(
         "First sync in one unit: CPU µs per object", lambda it: it.first.cpu / it.objects * 1e6, digits=0
     ),
-    Measure("No-op look at it: requests", lambda it: it.no_op.requests, Aim(at_most=0, itself=True), 0),
+    Measure("No-op look at it: requests", lambda it: it.no_op.requests, NONE, digits=0),
     Measure(
-        "No-op look at that unit: CPU ms", lambda it: it.no_op.cpu * 1e3, Aim(at_most=46, itself=True), 1
+        "No-op look at that unit: CPU ms",
+        lambda it: it.no_op.cpu * 1e3,
+        Aim(at_most=46, itself=True),
+        digits=1,
     ),
-    Measure(
-        "One object changed in Git: writes", lambda it: it.changed.writes, Aim(at_most=1, itself=True), 0
-    ),
-    Measure("One object changed in Git: seconds", lambda it: it.changed.seconds, digits=3),
-    Measure(
-        "One object drifted: writes of ours", lambda it: it.drifted.writes - 1, Aim(at_most=1, itself=True), 0
-    ),
-    Measure("One object drifted: seconds until healed", lambda it: it.drifted.seconds, digits=3),
+    Measure("One object changed in Git: writes", lambda it: it.changed.writes, ONE, digits=0),
+    Measure("One object changed in Git: seconds", lambda it: it.changed.seconds),
+    Measure("One object drifted: writes of ours", lambda it: it.drifted.writes - 1, ONE, digits=0),
+    Measure("One object drifted: seconds until healed", lambda it: it.drifted.seconds),
     Measure(
         "As many units of one object, first sync: rate as a part of the raw rate",
         lambda it: it.raw.seconds / it.units_first.seconds,
         Aim(at_least=0.7, itself=True),
+        digits=2,
     ),
     Measure(
         "As many units of one object, no-op look: units per CPU second",
         lambda it: it.objects / it.units_no_op.cpu,
         Aim(at_least=5_000, itself=True),
-        0,
+        digits=0,
     ),
     Measure(
         "As many units of one object, no-op look: requests", lambda it: it.units_no_op.requests, digits=0
@@ -157,27 +143,9 @@ PEERS = (
 
 def reported(plane: ControlPlane, size: Size) -> Report:
     """One round, in a process of its own."""
-    done = subprocess.run(
-        leashed(
-            [
-                sys.executable,
-                "-m",
-                "bench.units",
-                "--kubeconfig",
-                str(plane.kubeconfig),
-                "--count",
-                str(size.objects),
-            ]
-        ),
-        cwd=ROOT,
-        env={"HOME": str(plane.folder), "PATH": ""},
-        capture_output=True,
-        check=False,
-        timeout=RUN_LIMIT,
-    )
-    if done.returncode:
-        raise SystemExit(f"bench.units failed:\n{done.stderr.decode()}")
-    return msgspec.json.decode(done.stdout, type=Report)
+    words = ["--kubeconfig", str(plane.kubeconfig), "--count", str(size.objects)]
+    said = printed([sys.executable, "-m", "bench.units", *words], home=plane.folder)
+    return msgspec.json.decode(said, type=Report)
 
 
 def others(plane: ControlPlane, builder: Builder, size: Size, *, default: bool) -> Peers:
@@ -202,35 +170,24 @@ def others(plane: ControlPlane, builder: Builder, size: Size, *, default: bool) 
 
 def besides(rounds: Sequence[Round], size: Size) -> str:
     """Their medians beside the medians of ours in the same rounds."""
-    lines = ["| what | theirs | ours | ours / theirs | aim | met |", "|---|--:|--:|--:|--:|---|"]
-    for each in PEERS:
-        pairs = [
-            (theirs, each.ours(one.ours)) for one in rounds if (theirs := each.theirs(one.peers)) is not None
-        ]
-        ratio = median(ours / theirs for theirs, ours in pairs)
-        aim = each.aim if size.judged else None
-        met = "" if aim is None else "yes" if aim.is_met(ratio) else "**no**"
-        theirs, ours = (median(side) for side in zip(*pairs, strict=True))
-        shown = f"{theirs:,.3f} | {ours:,.3f} | {ratio:.3f} | {aim or ''} | {met}"
-        lines.append(f"| {each.what} | {shown} |")
-    return "\n".join(lines)
+    lines = [_beside(each, rounds, judged=size.judged) for each in PEERS]
+    return report.grid(["what", "theirs", "ours", "ours / theirs", "aim", "met"], lines)
+
+
+def _beside(each: Beside, rounds: Sequence[Round], *, judged: bool) -> list[str]:
+    pairs = [
+        (theirs, each.ours(one.ours)) for one in rounds if (theirs := each.theirs(one.peers)) is not None
+    ]
+    ratio = median(ours / theirs for theirs, ours in pairs)
+    theirs, ours = (median(side) for side in zip(*pairs, strict=True))
+    aim = each.aim if judged else None
+    met = report.answered(aim.is_met(ratio) if aim else None)
+    return [each.what, f"{theirs:,.3f}", f"{ours:,.3f}", f"{ratio:.3f}", str(aim or ""), met]
 
 
 def figures(reports: Sequence[Report], size: Size) -> list[Figure]:
     """The medians of all rounds."""
-    found = []
-    for measure in MEASURES:
-        value = median(measure.read(report) for report in reports)
-        aim = measure.aim if size.judged else None
-        found.append(
-            Figure(
-                what=measure.what,
-                value=f"{value:,.{measure.digits}f}",
-                aim=aim,
-                met=aim.is_met(value) if aim else None,
-            )
-        )
-    return found
+    return [measure.figure(reports, judged=size.judged) for measure in MEASURES]
 
 
 def measure_all(builder: Builder, size: Size) -> list[Round]:
@@ -247,38 +204,41 @@ def measure_all(builder: Builder, size: Size) -> list[Round]:
     return rounds
 
 
-def told(builder: Builder, rounds: Sequence[Round], size: Size, load: float) -> str:
+def told(setting: report.Setting, rounds: Sequence[Round], size: Size) -> str:
     """The part of the page."""
     reports = [each.ours for each in rounds]
-    versions = {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in ("aiohttp", "msgspec")},
-        **{name: builder.version(name).removeprefix("v") for name in ("kubectl", "kube-apiserver", "etcd")},
-    }
-    command = CHAPTER.command
-    lines = [
-        f"- Command: `{command}`; medians of {size.rounds} rounds of {size.objects:,} ConfigMaps of 2 KB.",
-        f"- Machine: {machine()}; load average at the start {load:.1f}.",
-        "  Client, API server and etcd share it.",
-        f"- Versions: {', '.join(f'{name} {number}' for name, number in versions.items())}.",
-        "",
-        alone_table(figures(reports, size)),
-        "",
-        "Beside others on the same control planes; the Go engine's cache is filled before its clock starts,",
-        "as ours is, while kubectl's whole process counts. By default, with validation, it was run once:",
-        "",
-        besides(rounds, size),
-        "",
-        "Where the processor time of looking at unchanged units goes:",
-        "",
-        costs_table({"No-op looks at units of one object": reports[-1].costs}),
-    ]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            str(setting),
+            "",
+            report.figures_table(figures(reports, size)),
+            "",
+            "Beside others on the same control planes; the Go engine's cache is filled before its clock",
+            "starts, as ours is, while kubectl's whole process counts. By default, with validation, it was",
+            "run once:",
+            "",
+            besides(rounds, size),
+            "",
+            "Where the processor time of looking at unchanged units goes:",
+            "",
+            report.costs_table({"No-op looks at units of one object": reports[-1].costs}),
+        ]
+    )
 
 
 def measured_chapter(size: Size, builder: Builder, load: float) -> str:
     """What the page tells of what was measured."""
-    return told(builder, measure_all(builder, size), size, load)
+    rounds = measure_all(builder, size)
+    setting = CHAPTER.setting(
+        load,
+        how=f"medians of {size.rounds} rounds of {size.objects:,} ConfigMaps of 2 KB",
+        versions={
+            **our_versions("aiohttp", "msgspec"),
+            **built_versions(builder, "kubectl", "kube-apiserver", "etcd"),
+        },
+        shared_by="Client, API server and etcd",
+    )
+    return told(setting, rounds, size)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ There is neither scheduler nor kubelet: Pods are bound by their manifest and get
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -49,17 +49,18 @@ async def fill_with_pods(cluster: Cluster, namespace: str, count: int) -> None:
 
     async def create(number: int) -> None:
         made = await cluster.create(PODS, pod(number), namespace=namespace, write=AS_BENCH)
-        await cluster.patch(
-            PODS,
-            made.object.metadata.name,
-            pod_status(number),
-            how=PatchType.MERGE,
-            namespace=namespace,
-            subresource="status",
-            write=AS_BENCH,
-        )
+        await patch_status(cluster, PODS, made.object.metadata.name, namespace, pod_status(number))
 
     await at_once(create, range(count), WORKERS)
+
+
+async def patch_status(
+    cluster: Cluster, of: Resource, name: str, where: str, body: Mapping[str, object]
+) -> None:
+    """Give an object a status."""
+    await cluster.patch(
+        of, name, body, how=PatchType.MERGE, namespace=where, subresource="status", write=AS_BENCH
+    )
 
 
 def write_manifests(path: Path, count: int, *, state: int) -> Path:

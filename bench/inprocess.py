@@ -11,8 +11,9 @@ import time
 
 import msgspec
 
-from bench.client import CONFIG_MAPS, applied, peak_bytes
+from bench.client import CONFIG_MAPS, applied
 from bench.measures import Sample
+from bench.memory import peak_bytes
 from bench.shapes import config_map
 from trimtab.apiserver import MemoryCluster
 from trimtab.tasks.loops import run_main

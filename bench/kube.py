@@ -6,29 +6,28 @@ take turns. Only the full size writes the page: a small run shows that everythin
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from bench import filling, report
-from bench.chapters import ROOT, Chapter, leave, run, tell
+from bench.chapters import (
+    Chapter,
+    built_versions,
+    leave,
+    our_versions,
+    peer_versions,
+    run,
+    tell,
+)
 from bench.measures import Round, Row, Sample, row_of
+from bench.running import FLAGS, printed, with_cluster
 from bench.sampling import Cost
 from bench.scenarios import SIZES, Scenario, Size, applies, lists, watches
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
-from testbed.processes import leashed
-from trimtab.kube import Cluster, connect, from_kubeconfig
-from trimtab.settings import ClusterSettings
-from trimtab.tasks.clock import SystemClock
-from trimtab.tasks.loops import run_main
 
 CHAPTER = Chapter(
     name="kube",
@@ -37,10 +36,6 @@ CHAPTER = Chapter(
     about=__doc__,
 )
 READ, APPLIED = "bench-read", "bench-applied"  # namespaces: what is applied changes no list
-RUN_LIMIT = 600.0
-#: Pods need no service account here: nobody runs the controller that would make one.
-FLAGS = ("--disable-admission-plugins=ServiceAccount",)
-_T = TypeVar("_T")
 
 
 class Sides:
@@ -92,18 +87,7 @@ class Sides:
         return filling.write_manifests(self._plane.folder / "manifests.jsonl", count, state=self._state)
 
     def _run(self, program: Sequence[str], arguments: Sequence[str]) -> bytes:
-        """What a run printed; its environment is empty, so that nobody's GOGC or PYTHON… counts."""
-        done = subprocess.run(
-            leashed([*program, *arguments]),
-            cwd=ROOT,
-            env={"HOME": str(self._plane.folder), "PATH": ""},
-            capture_output=True,
-            check=False,
-            timeout=RUN_LIMIT,
-        )
-        if done.returncode:
-            raise SystemExit(f"{' '.join([*program, *arguments])} failed:\n{done.stderr.decode()}")
-        return done.stdout
+        return printed([*program, *arguments], home=self._plane.folder)
 
 
 class Bench:
@@ -150,46 +134,6 @@ def measure_all(plane: ControlPlane, sides: Sides, size: Size) -> Bench:
     return bench
 
 
-class Reachable(Protocol):
-    """Something with a kubeconfig."""
-
-    kubeconfig: Path
-
-
-def with_cluster(plane: Reachable, work: Callable[[Cluster], Coroutine[Any, Any, _T]]) -> _T:
-    """Do something to a server with a client of this process."""
-    settings = ClusterSettings()
-
-    async def doing() -> _T:
-        access = from_kubeconfig([plane.kubeconfig], settings=settings, clock=SystemClock(), environment={})
-        async with connect(access, settings) as cluster:
-            return await work(cluster)
-
-    return run_main(doing())
-
-
-def machine() -> str:
-    """The machine in a few words."""
-    described = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.partition(":")[2].strip() for line in described if "model name" in line), "processor")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    return f"{os.cpu_count()} cores of {model}, {memory:.0f} GiB, Linux {platform.release()}"
-
-
-def versions(builder: Builder, go: Path) -> dict[str, str]:
-    """What was compared, and on what."""
-    peer = msgspec.json.decode(
-        subprocess.run([go, "version"], check=True, capture_output=True).stdout, type=dict[str, str]
-    )
-    return {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in ("aiohttp", "msgspec")},
-        "Go": peer["go"].removeprefix("go"),
-        "client-go": peer["client-go"].removeprefix("v"),
-        **{name: builder.version(name).removeprefix("v") for name in ("kube-apiserver", "etcd")},
-    }
-
-
 def measured_chapter(size: Size, builder: Builder, load: float) -> str:
     """What the page tells of what was measured."""
     go = builder.tool("kubepeer")
@@ -197,12 +141,15 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         for namespace in (READ, APPLIED):
             plane.add_namespace(namespace)
         bench = measure_all(plane, Sides(plane, go), size)
-    setting = report.Setting(
-        command=CHAPTER.command,
-        machine=machine(),
-        load=load,
-        versions=versions(builder, go),
-        rounds=size.rounds,
+    setting = CHAPTER.setting(
+        load,
+        how=f"medians of {size.rounds} rounds, both sides in turn",
+        versions={
+            **our_versions("aiohttp", "msgspec"),
+            **peer_versions(go, "client-go"),
+            **built_versions(builder, "kube-apiserver", "etcd"),
+        },
+        shared_by="Clients, API server and etcd",
     )
     return report.part(setting, bench.rows, bench.costs)
 

@@ -1,12 +1,15 @@
-"""What is compared, and what the figures mean: samples, medians, ratios, aims. Pure."""
+"""What is measured, and what the figures mean: samples, medians, ratios, aims. Pure."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import Generic, TypeVar
 
 from msgspec import Struct
+
+_T = TypeVar("_T")
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -42,7 +45,7 @@ _READ: dict[Quantity, Callable[[Sample], float]] = {
     Quantity.CPU: lambda sample: sample.cpu_seconds / sample.items * 1e6,
     Quantity.PEAK: lambda sample: sample.peak_bytes / (1 << 20),
     Quantity.SECONDS: lambda sample: sample.seconds,
-    Quantity.MEMORY: lambda sample: sample.peak_bytes / sample.items / (1 << 10),
+    Quantity.MEMORY: lambda sample: sample.held_bytes / sample.items / (1 << 10),
     Quantity.HELD: lambda sample: sample.held_bytes / (1 << 20),
 }
 
@@ -108,3 +111,32 @@ def row_of(
         ratios=tuple(ours / go for go, ours in pairs),
         aim=aim,
     )
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """What was found on our side alone: as people read it, as it is judged, and what it shall be."""
+
+    what: str
+    shown: str
+    found: float
+    aim: Aim | None = None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aim was met; None where there is none."""
+        return self.aim.is_met(self.found) if self.aim else None
+
+
+class Measure(Struct, Generic[_T], frozen=True):
+    """One figure: what it is, how it is read off a round, what it shall be, and how exactly it is shown."""
+
+    what: str
+    read: Callable[[_T], float]
+    aim: Aim | None = None
+    digits: int = 3
+
+    def figure(self, rounds: Sequence[_T], *, judged: bool) -> Figure:
+        """The median of all rounds."""
+        found = median(map(self.read, rounds))
+        aim = self.aim if judged else None
+        return Figure(what=self.what, shown=f"{found:,.{self.digits}f}", found=found, aim=aim)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from bench.measures import Quantity, Row
+from bench.measures import Figure, Quantity, Row
 from bench.sampling import Cost
 
 BEGIN = "<!-- {name}: written by `{command}`, do not edit -->"
@@ -23,23 +23,50 @@ class Setting(Struct, frozen=True, kw_only=True):
     """On what, with what and by which command the figures came about."""
 
     command: str
+    how: str
     machine: str
     load: float  # processes that wanted to run in the minute before: ours alone should
     versions: Mapping[str, str]
-    rounds: int
+    shared_by: str = ""  # who runs on the machine beside each other, if that matters
+
+    def __str__(self) -> str:
+        """The lines above the figures."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        lines = [
+            f"- Command: `{self.command}`; {self.how}.",
+            f"- Machine: {self.machine}; load average at the start {self.load:.1f}.",
+            f"  {self.shared_by} share it." if self.shared_by else "",
+            f"- Versions: {versions}.",
+        ]
+        return "\n".join(filter(None, lines))
 
 
 def table(rows: Sequence[Row], names: tuple[str, str] = SIDES) -> str:
-    """One line per quantity."""
-    head = [_cells(["what", *names, "ratio", "aim", "met"]), "|---|--:|--:|--:|--:|---|"]
-    return "\n".join([*head, *(_line(row) for row in rows)])
+    """One line per quantity, both sides beside each other."""
+    return grid(["what", *names, "ratio", "aim", "met"], map(_line, rows))
 
 
-def _line(row: Row) -> str:
+def _line(row: Row) -> list[str]:
     spread = f"{row.ratio:.2f} ({min(row.ratios):.2f} to {max(row.ratios):.2f})"
-    met = {True: "yes", False: "**no**", None: ""}[row.met]
     what = f"{row.scenario}: {_unit(row)}"
-    return _cells([what, _figure(row.go), _figure(row.ours), spread, str(row.aim or ""), met])
+    return [what, _figure(row.go), _figure(row.ours), spread, str(row.aim or ""), answered(row.met)]
+
+
+def figures_table(figures: Iterable[Figure], *, what: str = "what", ours: str = "Trimtab") -> str:
+    """One line per figure of ours alone."""
+    lines = ([each.what, each.shown, str(each.aim or ""), answered(each.met)] for each in figures)
+    return grid([what, ours, "aim", "met"], lines)
+
+
+def grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table of figures between what they are of and whether they are as they should be."""
+    rule = f"|---|{'--:|' * (len(head) - 2)}---|"
+    return "\n".join([_cells(head), rule, *map(_cells, lines)])
+
+
+def answered(met: bool | None) -> str:  # noqa: FBT001 - one answer, shown
+    """Whether an aim was met, as people read it; nothing where there is none."""
+    return {True: "yes", False: "**no**", None: ""}[met]
 
 
 def _unit(row: Row) -> str:
@@ -103,13 +130,9 @@ def part(
     names: tuple[str, str] = SIDES,
 ) -> str:
     """Everything about one benchmark: where it ran, the table, the verdict, the costs."""
-    versions = ", ".join(f"{name} {version}" for name, version in setting.versions.items())
     return "\n".join(
         [
-            f"- Command: `{setting.command}`; medians of {setting.rounds} rounds, both sides in turn.",
-            f"- Machine: {setting.machine}; load average at the start {setting.load:.1f}.",
-            "  Clients, API server and etcd share it.",
-            f"- Versions: {versions}.",
+            str(setting),
             "",
             table(rows, names),
             "",

@@ -8,31 +8,23 @@ All do everything anew in every round, and take turns. Only the full size writes
 
 from __future__ import annotations
 
-import asyncio
-import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from bench import apps, polling, report
-from bench.chapters import ROOT, Chapter, leave, run, tell
-from bench.kube import machine
-from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
+from bench.chapters import ROOT, Chapter, built_versions, leave, our_versions, run, tell
+from bench.measures import Aim, Figure, Quantity, Round, Row, Sample, row_of
+from bench.rendering import CORES, Ours
 from testbed.builds import Builder
-from trimtab.settings import ProgramsSettings, RenderingSettings
-from trimtab.sources import Renderer, Request, RevisionOrigin
-from trimtab.sources.rendering.affected import Readers
-from trimtab.sources.rendering.looking import MAIN
-from trimtab.sources.rendering.specs import SourceSpec
-from trimtab.sources.repositories.revisions import Revision
 from trimtab.tasks.loops import run_main
 
 CHAPTER = Chapter(
@@ -42,7 +34,6 @@ CHAPTER = Chapter(
     about=__doc__,
 )
 NAMES = ("by hand", "Trimtab")
-CORES = 2
 #: the parent keeps what it was asked for and moves the answers, so it must not grow with the number of apps
 PARENT_MIB = 256
 
@@ -62,32 +53,6 @@ SIZES = {
 }
 
 
-class Later(Struct, frozen=True, kw_only=True):
-    """What comes after the first render: seconds of each, and who was found."""
-
-    #: all keys looked up, nothing changed
-    no_op: float
-    #: all asked for again, one by one, and handed over from the store
-    again: float
-    #: one app changed: until it was known whom that concerns, and until it was rendered
-    found: float
-    rendered: float
-    concerned: tuple[str, ...]
-    #: a shared base changed: who was found
-    sharing: tuple[str, ...]
-
-
-class Ours(Struct, frozen=True, kw_only=True):
-    """One run of our side."""
-
-    first: Sample
-    #: CPU seconds of the first render that helm and kustomize took, with their launchers
-    programs: float
-    #: renders that shared a process with others
-    shared: int
-    later: Later
-
-
 class Sides(Struct, frozen=True, kw_only=True):
     """What was measured in every round."""
 
@@ -96,19 +61,6 @@ class Sides(Struct, frozen=True, kw_only=True):
     ours: tuple[Ours, ...]
     #: with the tools alone, each render in a process of its own
     apart: tuple[Ours, ...]
-
-
-class Figure(Struct, frozen=True, kw_only=True):
-    """What is measured on our side alone, in every round, and what it should be at most."""
-
-    what: str
-    found: tuple[float, ...]
-    at_most: float | None = None
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the worst round keeps to the aim; None if there is none."""
-        return None if self.at_most is None else max(self.found) <= self.at_most
 
 
 class Place:
@@ -176,107 +128,20 @@ class Place:
             )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return Sample(items=self.count, seconds=time.perf_counter() - begin, cpu_seconds=cpu, peak_bytes=1)
+        return Sample(items=self.count, seconds=time.perf_counter() - begin, cpu_seconds=cpu, peak_bytes=0)
 
     def ours(self, programs: Sequence[Path]) -> Ours:
         """Our side with these programs, in a process of its own, with nothing kept from before."""
         shutil.rmtree(self.folder / "own", ignore_errors=True)
         words = [str(self.folder), ":".join(map(str, programs)), str(self.count), *self.commits]
         done = subprocess.run(
-            [sys.executable, "-m", "bench.sources", "--ours", *words],
+            [sys.executable, "-m", "bench.rendering", *words],
             cwd=ROOT,
             env={"PATH": "/usr/bin:/bin", "HOME": str(self.folder)},
             check=True,
             stdout=subprocess.PIPE,
         )
         return msgspec.json.decode(done.stdout, type=Ours)
-
-
-# --- our side, in its own process ------------------------------------------------------------------------
-
-
-class Side:
-    """Renders everything, then nothing, then what has changed."""
-
-    def __init__(self, renderer: Renderer, folder: Path, count: int) -> None:
-        self._renderer = renderer
-        self._folder = folder
-        self._count = count
-        self._readers = Readers()
-
-    def origin(self, commit: str) -> RevisionOrigin:
-        """One commit of the mirror."""
-        return RevisionOrigin(
-            revision=Revision(url="bench", commit=commit, mirror=str(self._folder / "mirror"))
-        )
-
-    def requests(self, commit: str) -> list[Request]:
-        """All apps at one commit."""
-        return [self._request(apps.name_of(number), commit) for number in range(self._count)]
-
-    def _request(self, name: str, commit: str) -> Request:
-        spec = SourceSpec(path=f"apps/{name}")
-        return Request(name=name, namespace="shop", spec=spec, tree=self.origin(commit))
-
-    async def all_of(self, requests: Sequence[Request]) -> float:
-        """Render them all; the seconds it took."""
-        begin = time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for request in requests:
-                group.create_task(self._one(request))
-        return time.perf_counter() - begin
-
-    async def _one(self, request: Request) -> None:
-        rendered = await self._renderer.render(request)
-        self._readers.note(request.name, rendered.read, {MAIN: "bench"})
-
-    async def concerned(self, old: str, new: str) -> tuple[str, ...]:
-        """Whom the way from one commit to another concerns."""
-        paths = await self._renderer.changed(self.origin(old), self.origin(new))
-        return tuple(sorted(self._readers.affected("bench", paths)))
-
-    async def measured(self, commits: Sequence[str]) -> Ours:
-        """Everything that is measured, in order."""
-        first_commit, app_changed, base_changed = commits
-        seconds = await self.all_of(self.requests(first_commit))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        programs, shared = self._renderer.spent, self._renderer.shared
-        cpu = time.process_time() + cpu_of_children() + programs
-        first = Sample(items=self._count, seconds=seconds, cpu_seconds=cpu, peak_bytes=peak)
-        begin = time.perf_counter()
-        keys = await self._renderer.keys(self.requests(first_commit))
-        no_op = time.perf_counter() - begin
-        if not all(keys):
-            raise SystemExit("a render that was made is not known")
-        again = await self.all_of(self.requests(first_commit))
-        begin = time.perf_counter()
-        concerned = await self.concerned(first_commit, app_changed)
-        found = time.perf_counter() - begin
-        await self.all_of([self._request(name, app_changed) for name in concerned])
-        rendered = time.perf_counter() - begin
-        sharing = await self.concerned(app_changed, base_changed)
-        later = Later(
-            no_op=no_op, again=again, found=found, rendered=rendered, concerned=concerned, sharing=sharing
-        )
-        return Ours(first=first, programs=programs, shared=shared, later=later)
-
-
-def cpu_of_children() -> float:
-    """CPU seconds of the workers and of the launch server so far; they live on, so nobody counts them yet."""
-    ticks = 0
-    for thread in Path("/proc/self/task").iterdir():
-        for child in (thread / "children").read_text().split():
-            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-async def our_side(folder: Path, path: str, count: int, commits: Sequence[str]) -> Ours:
-    """Render with a renderer that has kept nothing yet."""
-    own = folder / "own"
-    settings = RenderingSettings(cache=str(own / "cache"), key=str(own / "key"), concurrency=CORES + 1)
-    async with Renderer(settings, ProgramsSettings(fetch=False), path=path) as renderer:
-        return await Side(renderer, folder, count).measured(commits)
 
 
 # --- the report ------------------------------------------------------------------------------------------
@@ -309,90 +174,62 @@ def expected(count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (apps.name_of(4),), tuple(sorted(map(apps.name_of, users)))
 
 
-def figures_of(ours: Sequence[Ours], count: int, listings: float) -> tuple[Figure, ...]:
-    """All that our side alone is measured by."""
+def figures_of(ours: Sequence[Ours], count: int, listings: float, *, judged: bool) -> list[Figure]:
+    """All that our side alone is measured by: the best and the worst of the rounds."""
     found = [own.later for own in ours]
     if any((later.concerned, later.sharing) != expected(count) for later in found):
         raise SystemExit("a change concerned others than it should")
-    return (
-        Figure(
-            what="CPU share of helm and kustomize in the first render",
-            found=tuple(own.programs / own.first.cpu_seconds for own in ours),
+
+    def ranging(what: str, values: Iterable[float], at_most: float | None = None) -> Figure:
+        each = sorted(values)
+        least, most = each[0], each[-1]
+        aim = Aim(at_most=at_most) if judged and at_most is not None else None
+        return Figure(what=what, shown=f"{least:.2f} to {most:.2f}", found=most, aim=aim)
+
+    consumers = f"{polling.CONSUMERS} consumers of one repository"
+    return [
+        ranging(
+            "CPU share of helm and kustomize in the first render",
+            (own.programs / own.first.cpu_seconds for own in ours),
         ),
-        Figure(
-            what="renders of the first that shared a process",
-            found=tuple(float(own.shared) for own in ours),
+        ranging("renders of the first that shared a process", (own.shared for own in ours)),
+        ranging("no-op pass: ms per app", (later.no_op / count * 1e3 for later in found), 1),
+        ranging("all asked for again: ms per app", (later.again / count * 1e3 for later in found)),
+        ranging("one app changed: renders", (len(later.concerned) for later in found), 1),
+        ranging("one app changed: ms until it is known which", (later.found * 1e3 for later in found), 100),
+        ranging("one app changed: ms until it is rendered", (later.rendered * 1e3 for later in found)),
+        ranging(f"{consumers}: ls-remotes per interval", [listings], 1),
+        ranging(
+            "peak MiB of the parent while rendering",
+            (own.first.peak_bytes / (1 << 20) for own in ours),
+            PARENT_MIB,
         ),
-        Figure(
-            what="no-op pass: ms per app",
-            found=tuple(later.no_op / count * 1e3 for later in found),
-            at_most=1.0,
-        ),
-        Figure(
-            what="all asked for again: ms per app", found=tuple(later.again / count * 1e3 for later in found)
-        ),
-        Figure(
-            what="one app changed: renders",
-            found=tuple(float(len(later.concerned)) for later in found),
-            at_most=1,
-        ),
-        Figure(
-            what="one app changed: ms until it is known which",
-            found=tuple(later.found * 1e3 for later in found),
-            at_most=100.0,
-        ),
-        Figure(
-            what="one app changed: ms until it is rendered",
-            found=tuple(later.rendered * 1e3 for later in found),
-        ),
-        Figure(
-            what=f"{polling.CONSUMERS} consumers of one repository: ls-remotes per interval",
-            found=(listings,),
-            at_most=1.0,
-        ),
-        Figure(
-            what="peak MiB of the parent while rendering",
-            found=tuple(own.first.peak_bytes / (1 << 20) for own in ours),
-            at_most=PARENT_MIB,
-        ),
-    )
+    ]
 
 
-def figures_table(figures: Sequence[Figure], *, judged: bool) -> str:
-    """One line per figure, the best and the worst of the rounds."""
-    return "\n".join(
-        [
-            "| then | Trimtab | aim | met |",
-            "|---|--:|--:|---|",
-            *(_line(each, judged=judged) for each in figures),
-        ]
-    )
-
-
-def _line(figure: Figure, *, judged: bool) -> str:
-    aim = "" if figure.at_most is None else f"≤ {figure.at_most:g}"
-    met = {True: "yes", False: "**no**", None: ""}[figure.met] if judged else ""
-    return f"| {figure.what} | {min(figure.found):.2f} to {max(figure.found):.2f} | {aim} | {met} |"
-
-
-def text_of(rows: Sequence[Row], later: str, size: Size, load: float, builder: Builder) -> str:
+def text_of(setting: report.Setting, rows: Sequence[Row], figures: Sequence[Figure], size: Size) -> str:
     """The part of the page."""
-    versions = ", ".join(
-        f"{name} {builder.version(name).removeprefix('v')}" for name in ("helm", "kustomize")
-    )
     return "\n".join(
         [
-            f"- Command: `{CHAPTER.command}`; medians of {size.rounds} rounds, both sides in turn.",
-            f"- Machine: {machine()}; load average at the start {load:.1f}.",
-            f"- {size.apps:,} apps, a third each plain files, kustomizations and charts; {versions}.",
+            str(setting),
+            f"- {size.apps:,} apps, a third each plain files, kustomizations and charts.",
             "- Ours has trimtab-helm and trimtab-kustomize on its PATH, unless a row says otherwise.",
             "",
             report.table(rows, NAMES),
             "",
             report.verdict(rows),
             "",
-            later,
+            report.figures_table(figures, what="then"),
         ]
+    )
+
+
+def setting_of(size: Size, builder: Builder, load: float) -> report.Setting:
+    """On what, with what and how it was measured."""
+    return CHAPTER.setting(
+        load,
+        how=f"medians of {size.rounds} rounds, both sides in turn",
+        versions={**our_versions(), **built_versions(builder, "helm", "kustomize")},
     )
 
 
@@ -412,18 +249,13 @@ def measured_chapter(size: Size, builder: Builder, load: float) -> str:
         listings = run_main(
             polling.listings_per_interval(place.folder, place.folder / "mirror", place.commits)
         )
-    figures = figures_table(figures_of(ours, size.apps, listings), judged=size.judged)
+    figures = figures_of(ours, size.apps, listings, judged=size.judged)
     sides = Sides(by_hand=tuple(by_hand), ours=tuple(ours), apart=tuple(apart))
-    return text_of(rows_of(sides, judged=size.judged), figures, size, load, builder)
+    return text_of(setting_of(size, builder, load), rows_of(sides, judged=size.judged), figures, size)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure at the size asked for, print the results and, at full size, write the page."""
-    if arguments[:1] == ["--ours"]:
-        folder, path, count, *commits = arguments[1:]
-        told = run_main(our_side(Path(folder), path, int(count), commits))
-        sys.stdout.buffer.write(msgspec.json.encode(told))
-        return 0
     return run(CHAPTER, arguments, SIZES, measured_chapter)
 
 

@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 
 from bench.caches import INSTALLATION, OUR_MARK, UNITS
+from bench.client import CONFIG_MAPS, PODS
 from bench.shapes import config_map, deployment, owned_by, pod, pod_status, workload_status
 from trimtab.engine.cache.index import Scope
 from trimtab.kube.discovery import Resource
 from trimtab.kube.objects import KubeObject, object_from
 
-CONFIG_MAPS = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True)
-PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
 DEPLOYMENTS = Resource(group="apps", version="v1", kind="Deployment", plural="deployments", namespaced=True)
 SCOPES = {resource: Scope(resource.group, resource.kind) for resource in (CONFIG_MAPS, PODS, DEPLOYMENTS)}
 MIX = (PODS, PODS, PODS, DEPLOYMENTS, CONFIG_MAPS)

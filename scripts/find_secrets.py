@@ -68,8 +68,9 @@ class Allowed(NamedTuple):
 
 def findings(root: Path, paths: Iterable[Path]) -> list[Finding]:
     """What looks like a secret in these files."""
+    paths = set(paths)
     tests = {path for path in paths if path.parts[0] in TEST_FOLDERS}
-    others = set(paths) - tests
+    others = paths - tests
     return sorted(_found(root, others, fine=set()) | _found(root, tests, fine=FINE_IN_TESTS))
 
 

@@ -185,7 +185,7 @@ def main(environment: Mapping[str, str]) -> int:
             furnish(machine, image)
             judge(machine)
     except Failed as exc:
-        print(f"the promise does not hold: {exc}", file=sys.stderr)
+        print(f"the promise is not proven: {exc}", file=sys.stderr)
         return 1
     return 0
 

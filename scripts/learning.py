@@ -1,8 +1,8 @@
 """Learn defaults from a server's answers: what it filled in wherever nothing was given.
 
-Pure but for `answer`. A field of a type has an unconditional default when every manifest that left it out got
-the same value back. What the hand-written rules decide, what admission does and what storage allocates is
-left out; `docs/kinds-data.md` lists it.
+Pure but for `manifests` and `answer`. A field of a type has an unconditional default when every manifest that
+left it out got the same value back. What the hand-written rules decide, what admission does and what storage
+allocates is left out; `docs/kinds-data.md` lists it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from testbed.controlplane import ControlPlane
@@ -75,9 +74,9 @@ def path_of(kinds: Kinds, manifest: Mapping[str, Any]) -> str:
     )
 
 
-def answer(plane: ControlPlane, kinds: Json, manifest: Json) -> Json:
+def answer(plane: ControlPlane, kinds: Kinds, manifest: Json) -> Json:
     """What the server would keep of a manifest."""
-    path = path_of(msgspec.convert(kinds, Kinds), manifest)
+    path = path_of(kinds, manifest)
     kept: Json = plane.call("POST", f"{path}?dryRun=All&fieldValidation=Strict", manifest)
     return kept
 
@@ -142,12 +141,8 @@ def _is_left_alone(model: str, name: str) -> bool:
 def unexplained(sent: Json, kept: Json, kinds: Kinds) -> list[str]:
     """Where the object that we would make differs from the server's, allocation and metadata left out."""
     ours = defaulted(sent, schema_of(kinds, sent))
-    found = _differences(_masked(ours), _masked(kept), "")
+    found = _differences(_without_head(ours), _without_head(kept), "")
     return [line for line in found if line.partition(":")[0].rpartition(".")[2] not in POOLED]
-
-
-def _masked(manifest: Json) -> Json:
-    return {name: value for name, value in manifest.items() if name not in ("metadata", "status")}
 
 
 def _differences(ours: Any, theirs: Any, path: str) -> Iterator[str]:

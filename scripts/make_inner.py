@@ -23,8 +23,9 @@ from testbed.controlplane import ControlPlane
 from trimtab.kube.schemas.kinds import GroupVersion, Resource, built_in
 
 DATA = Path(__file__).parents[1] / "src" / "trimtab" / "kube" / "schemas" / "data" / "inner.json.z"
-SIGNS = {"pointer": "*", "list": "[", "map": "{", "struct": "@"}
+SIGNS = {"pointer": "*", "list": "[", "map": "{"}
 WATCH = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+HEAD = ("apiVersion", "kind", "metadata")
 Json = dict[str, Any]
 
 
@@ -50,12 +51,12 @@ def known_inside(plane: ControlPlane, innershapes: Path) -> Json:
 
 def compact(field: Mapping[str, Any]) -> list[str]:
     """A field as four words: its name inside, where it is written, its type, and what is special about it."""
-    special = "".join(("o" if field.get("omit") else "", "m" if field.get("made") else ""))
+    special = ("o" if field.get("omit") else "") + ("m" if field.get("made") else "")
     return [field["name"], field["from"], spelled(field["type"]), special]
 
 
 def spelled(kind: Mapping[str, Any]) -> str:
-    """A type in a word: signs for what wraps it, then a name or the first letter of what it is."""
+    """A type in a word: signs for what wraps it, then what it is, or the name of a struct behind a sign."""
     if kind["kind"] == "struct":
         return f"@{kind['name']}"
     return f"{SIGNS[kind['kind']]}{spelled(kind['of'])}" if "of" in kind else str(kind["kind"])
@@ -83,9 +84,6 @@ def blanks(plane: ControlPlane) -> Iterator[tuple[str, Json]]:
                 rest = {name: each for name, each in shown.items() if name not in HEAD}
                 if rest:
                     yield model, rest
-
-
-HEAD = ("apiVersion", "kind", "metadata")
 
 
 def bookmark(plane: ControlPlane, group: GroupVersion, resource: Resource) -> Json:

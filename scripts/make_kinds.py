@@ -107,17 +107,15 @@ def resource(top: Json, listed: list[Json], group: str, version: str) -> Json:
 
 
 def learn(plane: ControlPlane, kinds: Json) -> None:
-    """Add to the types what the server was seen to fill in, and say what remains unexplained."""
-    pairs = [(manifest, answer(plane, kinds, manifest)) for manifest in manifests(MANIFESTS)]
+    """Add what the server was seen to fill in and whose changes it counts; say what remains unexplained."""
     bare = msgspec.convert(kinds, Kinds)
+    pairs = [(manifest, answer(plane, bare, manifest)) for manifest in manifests(MANIFESTS)]
     for (model, field), value in learned_defaults(pairs, bare).items():
         kinds["types"][model]["properties"][field]["x-default"] = value
     taught = msgspec.convert(kinds, Kinds)
-    for resource_of in (found for group in kinds["groups"] for found in group["resources"]):
-        resource_of["generation"] = any(
-            kept["kind"] == resource_of["kind"] and "generation" in kept.get("metadata", {})
-            for _, kept in pairs
-        )
+    counted = {kept["kind"] for _, kept in pairs if "generation" in kept.get("metadata", {})}
+    for found in (found for group in kinds["groups"] for found in group["resources"]):
+        found["generation"] = found["kind"] in counted
     for sent, kept in pairs:
         for line in unexplained(sent, kept, taught):
             print(f"not explained: {kept['kind']} {sent.get('metadata', {}).get('name', '')}: {line}")

@@ -66,7 +66,7 @@ def _span(text: str, style: Style, x: float) -> str:
 
 def after(rows: Sequence[Sequence[Cell]], command: str) -> list[list[Cell]]:
     """What was shown from the last time this command was typed, up to the next chapter."""
-    texts = ["".join(cell.char for cell in row).rstrip() for row in rows]
+    texts = [_text(row).rstrip() for row in rows]
     start = max(number for number, text in enumerate(texts) if text.startswith(f"$ {command}"))
     end = next(
         (number for number in range(start, len(texts)) if not texts[number] and _ends(texts, number)), None
@@ -80,8 +80,7 @@ def _ends(texts: Sequence[str], number: int) -> bool:
 
 def _plain(row: Sequence[Cell]) -> list[Cell]:
     """The row without the name of a folder that was there for a moment."""
-    text = "".join(cell.char for cell in row)
-    found = _FOLDER.search(text)
+    found = _FOLDER.search(_text(row))
     if found is None:
         return list(row)
     name = [Cell(char, row[found.start()].style) for char in "file:///tmp/demo/shop"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,15 @@ Json = dict[str, Any]
 
 def main() -> None:
     """Ask the Go types and write the file."""
-    printed = subprocess.run([Builder().tool("wireshapes")], capture_output=True, check=True).stdout
-    content = compact(json.loads(printed))
+    content = known_shapes(Builder().tool("wireshapes"))
     packed = zlib.compress(json.dumps(content, separators=(",", ":"), sort_keys=True).encode(), 9)
     DATA.write_bytes(packed)
     print(f"{DATA.name}: {len(content['messages'])} messages in {len(packed)} bytes")
+
+
+def known_shapes(wireshapes: Path) -> Json:
+    """Everything that is known of the messages."""
+    return compact(json.loads(subprocess.run([wireshapes], capture_output=True, check=True).stdout))
 
 
 def compact(shapes: Mapping[str, Any]) -> Json:
@@ -61,8 +65,8 @@ def served() -> frozenset[str]:
     return frozenset(f"{group}/{version}/{kind}".lstrip("/") for group, version, kind in built_in().models)
 
 
-def reached(messages: Mapping[str, Mapping[str, Json]], roots: Any) -> Iterator[str]:
-    """The names of all messages within these messages, each once."""
+def reached(messages: Mapping[str, Mapping[str, Json]], roots: Iterable[str]) -> list[str]:
+    """The names of all messages within these messages, each once, in order."""
     seen: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -71,7 +75,7 @@ def reached(messages: Mapping[str, Mapping[str, Json]], roots: Any) -> Iterator[
             seen.add(name)
             types = (field["type"] for field in messages[name].values())
             waiting += [each for each in types if each not in PLAIN and each not in SPECIAL]
-    yield from sorted(seen)
+    return sorted(seen)
 
 
 def fields_of(fields: Mapping[str, Json], order: Mapping[str, int]) -> list[list[Any]]:

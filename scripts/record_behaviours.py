@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from testbed.controlplane import ControlPlane
-from tests.contract.behaviours.programme import PROGRAMME, comparable
+from tests.contract.behaviours.programme import PROGRAMME, comparable, recording, slug
 from tests.contract.behaviours.stage import RealTime, staged
 from tests.kube.world import connect_to
 
-RECORDED = Path(__file__).parents[1] / "tests" / "contract" / "behaviours" / "recorded"
 SIDE_BY_SIDE = 4  # more would make controllers too busy to notice what lies between
 QUIET = 3.0  # seconds after which a cluster that says nothing more has come to rest
 
@@ -36,18 +33,12 @@ async def _record(plane: ControlPlane, titles: Iterable[str]) -> None:
     async def one_after_another() -> None:
         for title in waiting:
             told = await _played(plane, title)
-            path = RECORDED / f"{slug(title)}.json"
-            path.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+            recording(title).write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
             print(title, flush=True)
 
     async with asyncio.TaskGroup() as players:
         for _ in range(SIDE_BY_SIDE):
             players.create_task(one_after_another())
-
-
-def slug(title: str) -> str:
-    """A title as a file is called."""
-    return re.sub("[^a-z]+", "_", title)
 
 
 async def _played(plane: ControlPlane, title: str) -> dict[str, Any]:

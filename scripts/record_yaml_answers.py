@@ -1,18 +1,15 @@
-"""Records what Kubernetes answers to the YAML corpus, for machines without Go.
+"""Record what Kubernetes answers to the YAML corpus: `python -m scripts.record_yaml_answers` (needs Go once).
 
-    cd testbed/go/yamloracle && go build -o /tmp/yamloracle . && cd -
-    python -m scripts.record_yaml_answers /tmp/yamloracle
-
-A test asks the program again and fails when the record has grown old.
+A test asks `testbed/go/yamloracle` again and fails when the record has grown old.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+from testbed.builds import Builder
 from testbed.yamloracle import ask, read, write
 
 FOLDER = Path(__file__).parents[1] / "tests" / "resources" / "yaml" / "corpus"
@@ -31,8 +28,7 @@ def recorded(program: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Write the answers beside the questions."""
-    (program,) = sys.argv[1:]
-    text = json.dumps(recorded(Path(program)), indent=1)
+    text = json.dumps(recorded(Builder().tool("yamloracle")), indent=1)
     (FOLDER / "answers.json").write_text(f"{text}\n")
 
 

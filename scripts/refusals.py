@@ -38,7 +38,8 @@ def spoiled(base: Json, case: Json) -> Json:
     """A copy of the object with the case's fields set and dropped."""
     changed = copy.deepcopy(base)
     for pointer, value in (case.get("set") or case.get("then") or {}).items():
-        _place(changed, pointer)[0][_place(changed, pointer)[1]] = copy.deepcopy(value)
+        parent, key = _place(changed, pointer)
+        parent[key] = copy.deepcopy(value)
     for pointer in case.get("drop", ()):
         parent, key = _place(changed, pointer)
         del parent[key]

@@ -89,20 +89,23 @@ def errors_part() -> str:
     rows = [
         f"| {'&nbsp;' * 4 * depth}`{kind.__name__}` | {_first_line(kind)} | {kind.retry.value} "
         f"| {kind.http_status} | {kind.exit_code} |"
-        for depth, kind in error_tree(TrimtabError)
-        if kind is not TrimtabError
+        for depth, kind in error_classes()
     ]
     bug = f"| any other exception | a bug in Trimtab | {Retry.NEVER.value} | 500 | {EXIT_BUG} |"
     return "\n".join(["| class | meaning | retry | HTTP | exit |", "|---|---|---|---|---|", *rows, bug])
 
 
-def error_tree(kind: type[TrimtabError], depth: int = -1) -> Iterator[tuple[int, type[TrimtabError]]]:
-    """Every class of the package that derives from `kind`, with its depth below it."""
+def error_classes() -> Iterator[tuple[int, type[TrimtabError]]]:
+    """Every class of error of the package, children below their parents, with its depth."""
     import_everything()
-    yield depth, kind
+    yield from _below(TrimtabError, 0)
+
+
+def _below(kind: type[TrimtabError], depth: int) -> Iterator[tuple[int, type[TrimtabError]]]:
     for child in sorted(kind.__subclasses__(), key=lambda one: one.__name__):
         if child.__module__.split(".")[0] == trimtab.__name__:
-            yield from error_tree(child, depth + 1)
+            yield depth, child
+            yield from _below(child, depth + 1)
 
 
 def import_everything() -> None:
@@ -246,23 +249,17 @@ def renewed(page: str, part: str) -> str:
     return f"{before}{BEGIN}\n\n{part}\n\n{END}{after}"
 
 
-def stale(docs: Path = DOCS) -> list[Path]:
-    """The pages that are not what this would write."""
-    return [
-        docs / name
-        for name, part in PARTS.items()
-        if _page(docs / name) != renewed(_page(docs / name), part())
-    ]
-
-
-def _page(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+def stale(docs: Path = DOCS) -> dict[Path, str]:
+    """The pages that are not what this would write, with what it would."""
+    pages = {docs / name: (docs / name).read_text(encoding="utf-8") for name in PARTS}
+    wanted = {path: renewed(page, PARTS[path.name]()) for path, page in pages.items()}
+    return {path: text for path, text in wanted.items() if text != pages[path]}
 
 
 def main() -> int:
     """Write what is not up to date."""
-    for path in stale():
-        path.write_text(renewed(_page(path), PARTS[path.name]()), encoding="utf-8")
+    for path, text in stale().items():
+        path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(DOCS.parent)}")
     return 0
 

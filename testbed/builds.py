@@ -20,10 +20,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from testbed.folders import cache_folder
 from testbed.problems import BuildFailed, PartMissing
@@ -40,7 +41,7 @@ class Program(Struct, frozen=True, kw_only=True):
     """A program to build: which package of which pinned module, and how it is stamped."""
 
     name: str
-    pin: str  # the folder under testbed/go whose go.mod pins it
+    pin: str  # the folder under testbed/go, or renderers, whose go.mod pins it
     module: str  # the module whose version is the program's version
     package: str
     stamps: tuple[tuple[str, str], ...] = ()  # linker variables; {version}, {major} and {minor} are filled in
@@ -61,6 +62,27 @@ def _kubernetes(name: str, cold_seconds: int) -> Program:
     )
 
 
+def _own_build(of: Program) -> Program:
+    """Our own build of a tool: its code and stamps, with another `main`."""
+    return replace(of, name=f"trimtab-{of.name}", package=".", ours=True)
+
+
+KUSTOMIZE = Program(
+    name="kustomize",
+    pin="kustomize",
+    module="sigs.k8s.io/kustomize/kustomize/v5",
+    package="sigs.k8s.io/kustomize/kustomize/v5",
+    stamps=(("sigs.k8s.io/kustomize/api/provenance.version", "{version}"),),
+    cold_seconds=15,
+)
+HELM = Program(
+    name="helm",
+    pin="helm",
+    module="helm.sh/helm/v4",
+    package="helm.sh/helm/v4/cmd/helm",
+    stamps=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
+    cold_seconds=115,
+)
 # In the order that lets each build reuse the most of the ones before it.
 PROGRAMS = {
     program.name: program
@@ -91,40 +113,10 @@ PROGRAMS = {
             ),
             cold_seconds=60,
         ),
-        Program(
-            name="kustomize",
-            pin="kustomize",
-            module="sigs.k8s.io/kustomize/kustomize/v5",
-            package="sigs.k8s.io/kustomize/kustomize/v5",
-            stamps=(("sigs.k8s.io/kustomize/api/provenance.version", "{version}"),),
-            cold_seconds=15,
-        ),
-        Program(
-            name="helm",
-            pin="helm",
-            module="helm.sh/helm/v4",
-            package="helm.sh/helm/v4/cmd/helm",
-            stamps=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
-            cold_seconds=115,
-        ),
-        Program(
-            name="trimtab-kustomize",
-            pin="kustomize",
-            module="sigs.k8s.io/kustomize/kustomize/v5",
-            package=".",
-            stamps=(("sigs.k8s.io/kustomize/api/provenance.version", "{version}"),),
-            ours=True,
-            cold_seconds=15,
-        ),
-        Program(
-            name="trimtab-helm",
-            pin="helm",
-            module="helm.sh/helm/v4",
-            package=".",
-            stamps=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
-            ours=True,
-            cold_seconds=115,
-        ),
+        KUSTOMIZE,
+        HELM,
+        _own_build(KUSTOMIZE),
+        _own_build(HELM),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
@@ -148,7 +140,7 @@ def linker_flags(program: Program, version: str) -> str:
     return " ".join(("-s -w", *stamps))
 
 
-def digest_of(parts: Iterator[bytes]) -> str:
+def digest_of(parts: Iterable[bytes]) -> str:
     """A short name for a list of byte strings; no two different lists share it by moving a border."""
     total = hashlib.sha256()
     for part in parts:
@@ -194,7 +186,7 @@ class Builder:
         if program.ours:
             parts += [file.read_bytes() for file in sorted((*pin.glob("*.go"), *RENDERERS.glob("jobs/*")))]
         flags = (*FLAGS, linker_flags(program, self.version(name)), program.package, *program.extras)
-        digest = digest_of(iter((*parts, *(flag.encode() for flag in flags), platform.machine().encode())))
+        digest = digest_of((*parts, *(flag.encode() for flag in flags), platform.machine().encode()))
         return self.cache / f"{name}-{self.version(name)}-{digest}" / "bin" / name
 
     def tool_path(self, name: str) -> Path:
@@ -209,7 +201,7 @@ class Builder:
         )
         return self.cache / f"{name}-{digest_of(parts)}" / "bin" / name
 
-    def missing(self, names: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the programs that the cache does not hold yet, in the order to build them."""
         asked = set(names)
         return tuple(name for name in PROGRAMS if name in asked and not self.path(name).exists())

@@ -26,7 +26,7 @@ BRIEFLY = timedelta(milliseconds=100)  # what pods take to start and to become r
 
 
 class Embedded(Part):
-    """One embedded cluster: reach it with `kubeconfig`, or with `url`, `token` and `authority`."""
+    """One embedded cluster: reach it with `kubeconfig`."""
 
     def __init__(self, *, controllers: bool = False) -> None:
         """With `controllers` the stand-ins for Kubernetes' controllers run, so that rollouts become ready."""
@@ -47,12 +47,6 @@ class Embedded(Part):
     def _bring_up(self) -> None:
         self.server.start()
         self.server.wait_until(self.kubeconfig.exists, what="serving")
-
-    def resident_bytes(self) -> int:
-        """How much memory the process holds now."""
-        lines = Path(f"/proc/{self.server.pid}/status").read_text().splitlines()
-        (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
-        return int(kilobytes) << 10
 
 
 async def serve_forever(folder: Path, *, controllers: bool) -> None:

@@ -39,7 +39,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "own_builds": ("trimtab-helm", "trimtab-kustomize"),
 }
 #: our own Go programs that tests ask `go_tool` for
-TOOLS = ("innershapes", "kindshapes", "kubepeer", "yamloracle")
+TOOLS = ("innershapes", "kindshapes", "kubepeer", "wireshapes", "yamloracle")
 
 
 class Parts(Builder):
@@ -51,7 +51,7 @@ class Parts(Builder):
 
     def prepare(self, names: Iterable[str]) -> None:
         """Build what is missing, remembering what cannot be built for the tests that ask for it."""
-        for name in self.missing(tuple(names)):
+        for name in self.missing(names):
             try:
                 super().program(name)
             except TrimtabError as exc:

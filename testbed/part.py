@@ -41,6 +41,10 @@ class Part(ABC):
         self._release()
         self._run.remove()
 
+    def resident_bytes(self) -> int:
+        """How much memory all its processes hold now."""
+        return sum(process.resident_bytes() for process in self.processes)
+
     def __enter__(self) -> Self:
         return self.start()
 

@@ -200,5 +200,5 @@ def installation() -> Path:
     spec = importlib.util.find_spec(WHEEL)
     homes = sorted(Path(spec.origin).parent.glob("pginstall1*")) if spec and spec.origin else []
     if not homes:
-        raise PartMissing("PostgreSQL", f"the wheel {WHEEL} is not installed", "Run `uv sync`.")
+        raise PartMissing("PostgreSQL", f"the wheel {WHEEL} is not installed", "Run `make setup`.")
     return homes[-1]

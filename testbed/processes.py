@@ -68,6 +68,12 @@ class Process:
         """Is there a live process (paused ones live, too)?"""
         return self._popen is not None and self._popen.poll() is None
 
+    def resident_bytes(self) -> int:
+        """How much memory the process holds now."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+        return int(kilobytes) << 10
+
     def start(self) -> None:
         """Start the program, adding to its log."""
         if self.running:

@@ -7,7 +7,8 @@ import http.client
 import json
 import re
 import ssl
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.learning import manifests, path_of
+from scripts.make_wire import DATA, known_shapes
 from testbed.controlplane import ControlPlane
 from trimtab.apiserver.protobuf import MAGIC, BadProtobuf, manifest_from, shapes
 from trimtab.kube.schemas.kinds import built_in
@@ -160,6 +162,10 @@ def _long(tag: bytes, content: bytes) -> bytes:
 
 
 # -- as a real server writes it ---------------------------------------------------------------------------
+
+
+def test_the_shapes_are_what_the_go_types_say_today(go_tool: Callable[[str], Path]) -> None:
+    assert known_shapes(go_tool("wireshapes")) == json.loads(zlib.decompress(DATA.read_bytes()))
 
 
 def dry_created(plane: ControlPlane, manifest: dict[str, Any]) -> Iterator[bytes]:

@@ -8,9 +8,10 @@ import msgspec
 
 from bench.caches import SIZES, fills, marks, storm
 from bench.caching import Unmarked, synthetic
+from bench.client import CONFIG_MAPS, PODS
 from bench.measures import Aim, Quantity
 from bench.shapes import deployment, replica_set, workload_status
-from bench.synthetic import CONFIG_MAPS, DEPLOYMENTS, PODS, synthetic_pages
+from bench.synthetic import DEPLOYMENTS, synthetic_pages
 from trimtab.engine.compare.tracking import OwnerAnnotation
 from trimtab.engine.health import HealthStatus, health_of
 from trimtab.resources.keys import ResourceKey

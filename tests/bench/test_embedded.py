@@ -10,7 +10,7 @@ import pytest
 from bench import embedded
 from bench.filling import fill_with_config_maps, newest_version
 from bench.inprocess import measured
-from bench.kube import with_cluster
+from bench.running import with_cluster
 from testbed.fixtures import Parts
 
 

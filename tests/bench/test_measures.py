@@ -64,7 +64,7 @@ def test_a_row_may_be_judged_by_our_figure_itself(ours: int, met: bool) -> None:
 
 
 def test_memory_is_told_by_the_item() -> None:
-    grown = Sample(items=4, seconds=1.0, cpu_seconds=0.0, peak_bytes=4096)
+    grown = Sample(items=4, seconds=1.0, cpu_seconds=0.0, peak_bytes=0, held_bytes=4096)
     row = row_of([Round(go=grown, ours=grown)], Quantity.MEMORY, scenario="", item="object")
     assert (row.ours, row.ratio) == (1.0, 1.0)
 

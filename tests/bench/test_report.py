@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.measures import Aim, Quantity, Row
-from bench.report import NEW_PAGE, Setting, costs_table, part, renewed, table, verdict
+from bench.measures import Aim, Figure, Quantity, Row
+from bench.report import NEW_PAGE, Setting, costs_table, figures_table, part, renewed, table, verdict
 from bench.sampling import Cost
 
 
@@ -38,6 +38,21 @@ def test_the_table_shows_figures_ratio_spread_aim_and_whether_it_was_met() -> No
     ]
 
 
+def test_a_figure_of_ours_alone_says_whether_it_keeps_to_its_aim() -> None:
+    figures = [
+        Figure(what="a", shown="20.0 µs", found=19.96, aim=Aim(at_most=20)),
+        Figure(what="b", shown="21.0 µs", found=21.0, aim=Aim(at_most=20, itself=True)),
+        Figure(what="c", shown="1", found=1.0),
+    ]
+    assert figures_table(figures, ours="CPU").splitlines() == [
+        "| what | CPU | aim | met |",
+        "|---|--:|--:|---|",
+        "| a | 20.0 µs | ≤ 20 | yes |",
+        "| b | 21.0 µs | ≤ 20 itself | **no** |",
+        "| c | 1 |  |  |",
+    ]
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -67,15 +82,20 @@ def test_costs_are_told_with_their_share_and_place() -> None:
 def test_a_part_says_on_what_it_was_measured() -> None:
     setting = Setting(
         command="make bench",
+        how="medians of 5 rounds",
         machine="2 cores",
         load=0.14,
         versions={"Python": "3.11", "Go": "1.26"},
-        rounds=5,
+        shared_by="Clients and servers",
     )
     text = part(setting, [row()], {})
-    assert "`make bench`; medians of 5 rounds" in text
-    assert "2 cores; load average at the start 0.1." in text
-    assert "Python 3.11, Go 1.26." in text
+    assert text.splitlines()[:5] == [
+        "- Command: `make bench`; medians of 5 rounds.",
+        "- Machine: 2 cores; load average at the start 0.1.",
+        "  Clients and servers share it.",
+        "- Versions: Python 3.11, Go 1.26.",
+        "",
+    ]
     assert table([row()]) in text
 
 

@@ -40,9 +40,9 @@ def test_both_sides_render_and_the_page_is_written(parts: Parts, tmp_path: Path)
     rows = sources.rows_of(sides, judged=False)
     listings = asyncio.run(polling.listings_per_interval(tmp_path, tmp_path / "mirror", place.commits))
     assert listings == 1.0
-    figures = sources.figures_of([ours], 6, listings)
-    table = sources.figures_table(figures, judged=True)
-    text = sources.text_of(rows, table, sources.SIZES["tiny"], 0.0, parts)
+    figures = sources.figures_of([ours], 6, listings, judged=True)
+    size = sources.SIZES["tiny"]
+    text = sources.text_of(sources.setting_of(size, parts, 0.0), rows, figures, size)
     assert re.search(r"first render of all: seconds \| [0-9.]+ \| [0-9.]+", text)
     assert re.search(r"the same, each in a process of its own: seconds \| [0-9.]+ \| [0-9.]+", text)
     assert "no-op pass: ms per app" in text

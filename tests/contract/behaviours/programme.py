@@ -1,8 +1,10 @@
-"""Everything that is played, and what of a telling is compared. Pure."""
+"""Everything that is played, where it is recorded, and what of a telling is compared. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tests.contract.behaviours.rules import RULES
@@ -11,6 +13,17 @@ from tests.contract.behaviours.upkeep import UPKEEP
 
 Json = dict[str, Any]
 PROGRAMME: Mapping[str, Story] = {**STORIES, **RULES, **UPKEEP}
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def slug(title: str) -> str:
+    """A title in small letters and underscores."""
+    return re.sub("[^a-z]+", "_", title)
+
+
+def recording(title: str) -> Path:
+    """The file that says how a story went with the real controllers."""
+    return RECORDED / f"{slug(title)}.json"
 
 
 def comparable(title: str, told: Json) -> Json:

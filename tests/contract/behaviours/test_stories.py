@@ -10,15 +10,13 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scripts.record_behaviours import slug
 from testbed.controlplane import ROOMY, ControlPlane
 from testbed.fixtures import Parts
-from tests.contract.behaviours.programme import PROGRAMME, comparable
+from tests.contract.behaviours.programme import PROGRAMME, comparable, recording
 from tests.contract.behaviours.stage import (
     NODES,
     REST,
@@ -38,7 +36,6 @@ from trimtab.kube.picture import Upserted
 from trimtab.kube.watch import follow
 
 Json = dict[str, Any]
-RECORDED = Path(__file__).parent / "recorded"
 OVER_HTTP = (
     "a rollout",
     "a job that succeeds",
@@ -52,7 +49,7 @@ OVER_HTTP = (
 
 
 def recorded(title: str) -> Json:
-    story: Json = json.loads((RECORDED / f"{slug(title)}.json").read_text())
+    story: Json = json.loads(recording(title).read_text())
     return story
 
 
