@@ -67,6 +67,17 @@ def test_an_error_is_one_sentence_and_its_class_the_exit_code(
     assert capsys.readouterr() == ("", "Error: app web: the path is empty. Set spec.path.\n")
 
 
+@pytest.mark.parametrize(
+    ("subject", "called"),
+    [("unit web", "app web"), ("unit file web.yaml", "unit file web.yaml"), ("unit files", "unit files")],
+)
+def test_what_the_engine_calls_a_unit_is_an_app_here(
+    subject: str, called: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run([], {}, raising(errors.Missing(subject, "nothing of unit web is there")))
+    assert capsys.readouterr().err == f"Error: {called}: nothing of unit web is there.\n"
+
+
 def test_what_a_server_said_does_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     error = errors.Missing("app web", "né\x1b]0;title\x07\r\u202eno")
     assert run([], {}, raising(error)) == 3

@@ -9,8 +9,10 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import click
 
@@ -22,6 +24,8 @@ from trimtab.interfaces.cli.verbs import trimtab
 PROGRAM = "trimtab"
 COMPLETION = "_TRIMTAB_COMPLETE"
 BROKEN_PIPE = 141
+#: what the engine calls by this word is an app to whoever typed the command; a file of units is one to both
+_UNIT: Final = re.compile(r"^unit (?!files?\b)")
 
 
 def run_process() -> int:
@@ -80,7 +84,7 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
             _give_up_stdout()
             return BROKEN_PIPE
         case TrimtabError():
-            _say(str(exc), color)
+            _say(_UNIT.sub("app ", str(exc)), color)
             return exc.exit_code
         case OSError() if (told := _circumstance(exc)) is not None:
             _say(str(told), color)
