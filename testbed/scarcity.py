@@ -1,4 +1,4 @@
-"""A machine that is short of open files, for tests of what is left behind when nothing can be opened."""
+"""A machine that is short of something, for tests of what is left behind when nothing can be had."""
 
 from __future__ import annotations
 
@@ -28,13 +28,26 @@ def files_left(count: int) -> Iterator[None]:
     """Let this process open so many files more."""
     held = open_files()
     free = (number for number in itertools.count() if number not in held)
-    limit = next(itertools.islice(free, count, None))
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    with _no_more(resource.RLIMIT_NOFILE, next(itertools.islice(free, count, None))):
+        yield
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """Have the machine refuse to write more, as a full disk does."""
+    with _no_more(resource.RLIMIT_FSIZE, size):
+        yield
+
+
+@contextmanager
+def _no_more(what: int, limit: int) -> Iterator[None]:
+    """Let this process have so much of something, and as much as before afterwards."""
+    soft, hard = resource.getrlimit(what)
+    resource.setrlimit(what, (limit, hard))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(what, (soft, hard))
 
 
 async def failures_without_files(act: Callable[[], Awaitable[object]]) -> int:

@@ -6,14 +6,49 @@ it is told so in one sentence. What the file says is judged by those who asked f
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from trimtab.errors import InvalidSpec, Missing, NotAllowed
 
 _CREATE: Final = "Create the file or correct its path"
+_PIECE: Final = 64 << 10
+_ONLY_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Unfit(Exception):
+    """What lies at a path is nothing to read; as text it says why, after the name of the file."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+def content_of(path: Path, limit: int, *, links: bool = True) -> bytes:
+    """All of a regular file of at most `limit` bytes; anything else is `Unfit`, and not waited for.
+
+    Errors of the system are raised as they are, for those who have words of their own for them. Without
+    `links`, one at the end of the path is such an error.
+    """
+    try:
+        descriptor = os.open(path, _ONLY_READ if links else _ONLY_READ | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise _no_file() from error  # a socket
+        raise
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise _no_file()
+        if found.st_size > limit:
+            raise _too_large(limit)
+        with open(descriptor, "rb", closefd=False) as file:
+            return _bounded(file, limit)
+    finally:
+        os.close(descriptor)
 
 
 def read_file(
@@ -25,7 +60,9 @@ def read_file(
     where `pipes` are allowed.
     """
     try:
-        content = _content(path, limit + 1) if pipes else _regular_content(path, limit + 1)
+        return _content_of_any(path, limit) if pipes else content_of(path, limit)
+    except Unfit as unfit:
+        raise InvalidSpec(subject, f"{which} {unfit}", unfit.remedy) from unfit
     except (FileNotFoundError, NotADirectoryError) as exc:
         raise Missing(subject, f"{which} does not exist", absent) from exc
     except PermissionError as exc:
@@ -35,28 +72,30 @@ def read_file(
         raise InvalidSpec(subject, reason, "Name another file") from exc
     except ValueError as exc:  # a NUL character in the path
         raise InvalidSpec(subject, f"{which} is not a path", "Correct the path") from exc
-    if content is None:
-        raise InvalidSpec(subject, f"{which} is not a regular file", "Name a file")
-    if len(content) > limit:
-        raise InvalidSpec(subject, f"{which} is larger than {_amount(limit)}", "Name another file")
-    return content
 
 
-def _content(path: Path, most: int) -> bytes:
+def _content_of_any(path: Path, limit: int) -> bytes:
     with path.open("rb") as file:
-        return file.read(most)
+        return _bounded(file, limit)
 
 
-def _regular_content(path: Path, most: int) -> bytes | None:
-    """The beginning of a regular file; None for anything else, which is not waited for."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(most)
-    finally:
-        os.close(descriptor)
+def _bounded(file: BinaryIO, limit: int) -> bytes:
+    """All of a file, piece by piece: one reading takes memory for as much as it may give."""
+    pieces, left = list[bytes](), limit + 1
+    while left and (piece := file.read(min(left, _PIECE))):
+        pieces.append(piece)
+        left -= len(piece)
+    if not left:
+        raise _too_large(limit)
+    return b"".join(pieces)
+
+
+def _too_large(limit: int) -> Unfit:
+    return Unfit(f"is larger than {_amount(limit)}", "Name another file")
+
+
+def _no_file() -> Unfit:
+    return Unfit("is not a regular file", "Name a file")
 
 
 def _amount(limit: int) -> str:

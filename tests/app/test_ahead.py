@@ -61,6 +61,26 @@ async def test_what_is_asked_for_otherwise_is_made_then(sources: Counting) -> No
     assert sources.asked == [("shop", ""), ("other", ""), ("shop", "")]
 
 
+async def test_a_revision_is_made_beforehand_for_whoever_asks_for_it(sources: Counting) -> None:
+    sources.may_answer.set()
+    revision = sources.declare("shop", {"kind": "Secret"})
+    sources.declare("shop", {"kind": "ConfigMap"})
+    ahead = Ahead(sources, SHOP, revision)
+    await ahead.begin()
+    assert (await ahead.generate(SHOP, "")).revision != revision
+    assert (await ahead.generate(SHOP, revision)).revision == revision
+    assert sources.asked == [("shop", revision), ("shop", "")]
+
+
+async def test_what_is_forgotten_is_made_anew(sources: Counting) -> None:
+    sources.may_answer.set()
+    ahead = Ahead(sources, SHOP)
+    await ahead.begin()
+    ahead.forget()
+    newer = sources.declare("shop", {"kind": "Secret"})
+    assert (await ahead.generate(SHOP, "")).revision == newer
+
+
 async def test_trouble_is_told_to_who_asks_and_the_next_try_is_a_new_one(sources: Counting) -> None:
     sources.may_answer.set()
     sources.is_down = True

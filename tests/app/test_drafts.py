@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from trimtab.app.drafts import DraftStore
 from trimtab.engine import MemoryStore
 from trimtab.engine.operations import Operation
+from trimtab.engine.places import Place
 from trimtab.engine.units import (
     AllTold,
     Deployed,
@@ -121,6 +122,22 @@ async def test_resuming_brings_back_what_was_asked() -> None:
     store = MemoryStore([replace(SHOP, operation=asked)])
     draft = DraftStore(SHOP)
     assert (await draft.resume(store)).operation == asked
+
+
+async def test_what_others_recorded_is_covered_before_anybody_hears_of_it() -> None:
+    store, told = MemoryStore([replace(SHOP, places=(Place("", "Secret"),))]), list[object]()
+
+    async def covered(unit: SyncUnit) -> None:
+        told.append(unit.places)
+
+    draft = DraftStore(SHOP, covered)
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(draft.follow(lambda news: told.append(type(news))))
+        await asyncio.sleep(0)
+        await draft.resume(store)
+        await draft.publish(store)
+        following.cancel()
+    assert told == [Stored, AllTold, (Place("", "Secret"),), Stored, (Place("", "Secret"),)]
 
 
 async def test_followers_hear_of_the_one_unit_and_of_every_change() -> None:

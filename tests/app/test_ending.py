@@ -41,7 +41,7 @@ async def sync_until_it_waits(world: World, mortal: object | None, waits: asynci
 async def end(world: World) -> tuple[OperationState, list[str]]:
     """Somebody else ends it; who held the app then."""
     held: list[str] = []
-    async with (await world.apps()).work_on(await world.unit("shop")) as work:
+    async with (await world.apps()).work_on(await world.unit("shop"), narrowly=True) as work:
         return await work.end(held=held.append), held
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.app.world import RECORDS, Json, Mortal, World, config_map, died
 from trimtab.app.apps import Apps, SyncFailed
-from trimtab.app.narrowing import places_to_read
+from trimtab.app.narrowing import is_covered, places_to_read
 from trimtab.engine.operations import Operation
 from trimtab.engine.places import Place
 from trimtab.engine.rows import Verdict
@@ -76,6 +76,23 @@ def test_what_is_read_is_what_is_wanted_and_what_is_recorded(
     known: tuple[Place, ...] | None, desired: list[Found], read: set[Place] | None
 ) -> None:
     assert places_to_read(known, desired, "shop", SERVED) == read
+
+
+@pytest.mark.parametrize(
+    ("needed", "read", "is_enough"),
+    [
+        ({MAPS}, {MAPS, SPACES}, True),
+        ({MAPS}, {Place("", "ConfigMap")}, True),
+        ({Place("", "ConfigMap")}, {MAPS}, False),
+        ({MAPS, SPACES}, {MAPS}, False),
+        (None, {MAPS}, False),
+        (set[Place](), set[Place](), True),
+    ],
+)
+def test_what_is_read_everywhere_is_read_in_every_namespace(
+    needed: set[Place] | None, read: set[Place], *, is_enough: bool
+) -> None:
+    assert is_covered(needed, read) is is_enough
 
 
 def test_everything_is_read_while_a_server_of_some_kinds_does_not_answer() -> None:

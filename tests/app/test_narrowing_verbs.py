@@ -1,4 +1,4 @@
-"""`tree`, `why`, `wait` and `delete` read a part, and say what they would had they read everything."""
+"""Every verb of one app reads a part, and says what it would had it read everything."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
 from trimtab.app.goals import Goal
 from trimtab.app.trees import lines_of
 from trimtab.app.why import explain
-from trimtab.engine.operations import Operation
+from trimtab.engine.control.policy import rollback
+from trimtab.engine.operations import Operation, Strategy
+from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import SyncUnit
+from trimtab.resources.keys import ResourceKey
 from trimtab.tasks import ManualClock
 
 HOME, ELSEWHERE = "default", "elsewhere"
@@ -190,12 +193,24 @@ async def answers(world: World, unit: SyncUnit, cluster: Any = None) -> dict[str
         looked, nodes = await work.tree()
     async with as_wait(apps, unit) as work:
         waited = await work.until([Goal(looked.status.health.status.value.lower())], 60)
-    plans = {}
+    plans = dict[tuple[str, Strategy], object]()
     for operation in (DELETION, WITHOUT_HOOKS):
         async with as_delete(apps, unit, operation) as work:
             plan = await work.plan(operation)
-            plans[operation.strategy] = plan.digest, [(type(each), each.key) for each in plan.steps]
-    return {"tree": nodes, "wait": _stand(waited), "look": _stand(looked), "delete": plans}
+            plans["delete", operation.strategy] = _steps(plan)
+    for verb, asked in {"apply": _agreed(unit), "rollback": rollback(unit, 1, prune=True)}.items():
+        async with apps.work_on(unit, operation=asked, renders=True, narrowly=True) as work:
+            plans[verb, asked.strategy] = _steps(await work.plan(asked))
+    return {"tree": nodes, "wait": _stand(waited), "look": _stand(looked), "plans": plans}
+
+
+def _agreed(unit: SyncUnit) -> Operation:
+    """What a stored plan asks for: a revision, whatever the source names by then."""
+    return Operation(revision=unit.status.history[-1].revision, prune=True)
+
+
+def _steps(plan: SyncPlan) -> tuple[str, list[tuple[type, ResourceKey]]]:
+    return plan.digest, [(type(each), each.key) for each in plan.steps]
 
 
 def _stand(unit: SyncUnit) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.app.world import Json, Mortal, World, config_map, died
 from trimtab.apiserver import MemoryCluster
 from trimtab.app import Apps
+from trimtab.app.applying import work_for
 from trimtab.app.planfiles import PreconditionMoved, StoredPlan, read, stored_plan, written
 from trimtab.engine import Keyring
 from trimtab.engine.operations import Operation
@@ -29,7 +30,7 @@ async def planned(world: World, operation: Operation = ASKED) -> bytes:
     """A file that holds what syncing the app would do now."""
     apps = await world.apps()
     unit = await world.unit("shop")
-    async with apps.work_on(unit) as work:
+    async with apps.work_on(unit, renders=True, narrowly=True) as work:
         plan = await work.plan(operation)
     await apps.record_installation()
     stored = stored_plan(unit, await apps.find("shop"), operation, plan)
@@ -56,8 +57,7 @@ async def apply(apps: Apps, file: bytes) -> None:
     known = await apps.find("shop")
     if stored.is_done(known):
         return
-    unit = known if known is not None and stored.is_under_way(known) else stored.asked_of(known)
-    async with apps.work_on(unit) as work:
+    async with work_for(apps, stored, known) as work:
         if work.unfinished is not None:
             await work.finish(consent=True, held=lambda _: None)
             return

@@ -58,10 +58,10 @@ async def roll_back(apps: Apps, app: str = "shop") -> None:
     assert found is not None
     pin = pin_for(found, None, reason="", by="ann", now=NOW)
     pinned = replace(found, pinned=pin)
-    async with apps.work_on(pinned) as work:
+    operation = rollback(pinned, pin.entry, prune=True)
+    async with apps.work_on(pinned, operation=operation, narrowly=True) as work:
         if work.unfinished is not None:
             await work.end(held=lambda _: None)
-        operation = rollback(pinned, pin.entry, prune=True)
         plan = await work.plan(operation)
         await work.carry_out(operation, plan, consent=True, held=lambda _: None, pin=pin)
         looked = await work.look()

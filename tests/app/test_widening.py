@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import cast
+
 from tests.app.test_narrowing import Listened, secret, sync
 from tests.app.world import World, config_map
+from trimtab.app.appsources import HERE
+from trimtab.app.widening import Widening
+from trimtab.engine import Engine
+from trimtab.engine.clusters import opened
 from trimtab.engine.rows import Verdict
+from trimtab.engine.stores.renders import MemoryArchive
+from trimtab.kube.cluster import Cluster
 
 
 async def test_what_a_source_comes_to_want_elsewhere_is_looked_for_before_it_is_compared() -> None:
@@ -36,3 +45,29 @@ async def test_what_a_source_comes_to_want_where_it_was_looked_for_costs_nothing
         world.sources.declare("shop", config_map("two"))
         assert (await work.look()).status.verdict is Verdict.OUT_OF_SYNC
     assert set(seen.listed) == {("Namespace", ""), ("ConfigMap", "default")}
+
+
+class Slow:
+    """An engine that is slow to read everything."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_read = asyncio.Semaphore(0), asyncio.Event()
+
+    async def read_all(self, _cluster: str) -> None:
+        self.asked.release()
+        await self.may_read.wait()
+
+
+async def test_whoever_needs_more_waits_until_it_is_read_whoever_else_has_asked_for_it() -> None:
+    world, engine = World(), Slow()
+    unit, entry = await world.unit("shop"), opened(HERE, cast(Cluster, world.cluster), places=frozenset())
+    reading = Widening(world.sources, MemoryArchive(), entry, lambda _unit, _wanted: None)
+    reading.serve(cast(Engine, engine))
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        covers = [group.create_task(reading.cover(unit)) for _ in range(2)]
+        for _ in covers:
+            await engine.asked.acquire()
+        assert not any(each.done() for each in covers)
+        engine.may_read.set()
+    await reading.cover(unit)
+    assert engine.asked.locked()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.errors import Missing, TrimtabError, Unavailable
+from trimtab.errors import Missing, NotAllowed, TrimtabError, Unavailable
 from trimtab.sources import FolderTree, GitTree
 from trimtab.sources.trees import Entry, EntryKind, Tree
 
@@ -102,6 +102,14 @@ def test_nothing_but_its_own_files_is_read(tmp_path: Path, path: str) -> None:
     with pytest.raises(TrimtabError):
         tree.read(path)
     assert tree.entry(path) is None
+
+
+def test_a_file_that_nobody_could_render_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "disk.img").touch()
+    os.truncate(tmp_path / "disk.img", 1 << 40)
+    with pytest.raises(NotAllowed) as refused:
+        FolderTree(tmp_path).entry("")
+    assert str(refused.value) == ("file 'disk.img': it is larger than 512 MiB. Move it out of the folder.")
 
 
 def test_a_file_that_changes_meanwhile_is_not_mixed_in(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -19,6 +19,7 @@ from trimtab.app.delegating import Delegation
 from trimtab.app.deletion import DELETION, failed, is_same_deletion, is_whole, late, until_deleted
 from trimtab.app.differing import Differing, check_readable, differing, warnings_in
 from trimtab.app.drafts import DraftStore
+from trimtab.app.foresight import Recalling, entry_wanted, foreseen
 from trimtab.app.goals import Goal, Recorded, is_recorded
 from trimtab.app.handing import agreed, seen_as
 from trimtab.app.holds import held
@@ -39,20 +40,19 @@ from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.places import Place
 from trimtab.engine.stores.changing import with_end, with_pin
 from trimtab.engine.sync.steps import SyncPlan
-from trimtab.engine.units import Generated, ManifestGenerator, Pin, SyncUnit, UnitHeld, UnitMissing
+from trimtab.engine.units import ManifestGenerator, Pin, RenderArchive, SyncUnit, UnitHeld, UnitMissing
 from trimtab.errors import ClusterUnreachable, Conflict, Missing, TrimtabError, UserError
 from trimtab.kube import Cluster, Lease
 from trimtab.kube.cluster import Deletion
 from trimtab.kube.leases import LEASES
 from trimtab.resources.counting import counted
+from trimtab.resources.manifests import Found
 from trimtab.resources.secrets import StandIns
 from trimtab.settings import Settings
 from trimtab.tasks import SystemClock, plain_group
 
 #: most commands are over before so long after the cluster was read, and never need most of its changes
 _REST: Final = timedelta(seconds=5)
-#: of an app whose source nobody asks
-_NOTHING_MADE: Final = Generated(manifests=(), revision="", digest="")
 _T = TypeVar("_T")
 
 
@@ -125,6 +125,7 @@ class Apps:
         self,
         unit: SyncUnit,
         *,
+        operation: Operation | None = None,
         renders: bool = False,
         narrowly: bool = False,
         families: bool = False,
@@ -134,57 +135,66 @@ class Apps:
         """Have an engine that knows this app alone, and does nothing before it is asked.
 
         Whoever is about to look at the app as its source wants it says so with `renders`: that is made while
-        the cluster is read. `narrowly` reads only where objects of the app are or shall be, if that is known
-        of all of them; what they own is seen then if `families` are. Whoever `only_looks` goes on with
-        nothing, and is shown what was synced last while the source is away, unless nothing `stands_in`.
+        the cluster is read, at the revision of the `operation` that is about to be asked for, if it is known
+        already. `narrowly` reads only where objects of the app are or shall be, if that is known of all of
+        them; what they own is seen then if `families` are. Whoever `only_looks` goes on with nothing, and is
+        shown what was synced last while the source is away, unless nothing `stands_in`.
         """
-        last_known = LastKnown(self.manifests, self.archive(), stands_in=only_looks and stands_in)
-        manifests = Ahead(last_known, unit)
-        # A pin and an operation that is gone on with want what they were made for, not what the source wants.
-        is_by_source = unit.pinned is None and (only_looks or unit.operation is None)
-        renders, narrowly = renders and is_by_source, narrowly and is_by_source and unit.places is not None
+        archive = Recalling(self.archive())
+        last_known = LastKnown(self.manifests, archive, stands_in=only_looks and stands_in)
+        manifests = Ahead(last_known, unit, operation.revision if operation is not None else "")
+        entry = entry_wanted(unit, operation, only_looks=only_looks)
+        is_made = renders and not entry
         async with plain_group() as group:
-            rendering = group.create_task(manifests.begin()) if renders else None
+            rendering = group.create_task(manifests.begin()) if is_made else None
             try:
-                made = await manifests.peek() if renders and narrowly else _NOTHING_MADE
-                if narrowly and made is not None:
-                    reading = await self._read_narrowly(unit, manifests, made, families=families)
-                else:
-                    reading = Widening(manifests, opened(HERE, self.cluster), needs_everything)
+                wanted: Iterable[Found] | None = None
+                if narrowly and unit.places is not None:
+                    source = manifests if is_made else None
+                    wanted = await foreseen(unit, entry, source, archive, goes_on=not only_looks)
+                reading = await self._reading(unit, wanted, manifests, archive, families=families)
+                if unit.operation is not None and not only_looks:
+                    manifests.forget()  # it is old by the time that what was left over has ended
                 async with self._worked_on(unit, reading, last_known) as work:
                     yield work
             finally:
                 if rendering is not None:
                     rendering.cancel()
 
-    async def _read_narrowly(
-        self, unit: SyncUnit, manifests: Ahead, made: Generated, *, families: bool
+    async def _reading(
+        self,
+        unit: SyncUnit,
+        wanted: Iterable[Found] | None,
+        manifests: ManifestGenerator,
+        archive: RenderArchive,
+        *,
+        families: bool,
     ) -> Widening:
-        """The cluster, as far as it has to be read for what was made for this app."""
+        """The cluster, as far as it has to be read for what is wanted of this app; None for all of it."""
+        if wanted is None:
+            return Widening(manifests, archive, opened(HERE, self.cluster), needs_everything)
         discovery, version = await facts_of(self.cluster)
-        needs = partial(
-            places_to_read,
-            unit.places,
-            namespace=unit.destination.namespace,
-            discovery=discovery,
-            families=families,
-        )
+
+        def needs(unit: SyncUnit, wanted: Iterable[Found]) -> frozenset[Place] | None:
+            namespace = unit.destination.namespace
+            return places_to_read(unit.places, wanted, namespace, discovery, families=families)
+
         cluster = AcquaintedCluster(self.cluster, discovery, version)
-        return Widening(manifests, opened(HERE, cluster, places=needs(made.manifests)), needs)
+        return Widening(manifests, archive, opened(HERE, cluster, places=needs(unit, wanted)), needs)
 
     @asynccontextmanager
     async def _worked_on(
         self, unit: SyncUnit, reading: Widening, last_known: LastKnown
     ) -> AsyncIterator[Work]:
         # An operation that somebody did not finish waits for `Work.finish`: looking must not go on with it.
-        draft = DraftStore(replace(unit, operation=None))
+        draft = DraftStore(replace(unit, operation=None), reading.cover)
         engine = Engine(
             replace(self._settings.engine, installation=self.installation.id),
             reading.clusters,
             reading,
             draft,
             cache=self._settings.cache,
-            archive=self.archive(),
+            archive=reading,
             key=self.installation.key,
             rest=_REST,
             automatic=False,

@@ -7,7 +7,7 @@ alone. Until somebody has agreed to the plan, nothing of a draft is written anyw
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -28,11 +28,20 @@ from trimtab.engine.units import (
 from trimtab.errors import Conflict, NotAllowed, TrimtabError
 
 
-class DraftStore:
-    """One unit, in memory until it is published, then in its store."""
+async def _no_places(_unit: SyncUnit) -> None:
+    """Nothing has to be read for what others recorded."""
 
-    def __init__(self, unit: SyncUnit) -> None:
+
+class DraftStore:
+    """One unit, in memory until it is published, then in its store.
+
+    What others recorded of the unit meanwhile is `covered` before it counts: they may have had it reach
+    places that nobody has looked at here.
+    """
+
+    def __init__(self, unit: SyncUnit, covered: Callable[[SyncUnit], Awaitable[None]] = _no_places) -> None:
         self._unit = unit
+        self._covered = covered
         self._store: SyncUnitStore | None = None
         self._told: list[Callable[[UnitNews], None]] = []
         self._recorded = asyncio.Event()
@@ -44,6 +53,7 @@ class DraftStore:
         except UnitMissing:
             recorded = await store.create(self._unit)
         else:
+            await self._covered(stored)
             recorded = await self._recorded_over(stored, store)
         self._keep_in(store)
         return self._heard(recorded)
@@ -70,9 +80,10 @@ class DraftStore:
 
     async def resume(self, store: SyncUnitStore) -> SyncUnit:
         """Go on with the unit as it is recorded, with the operation that nobody finished."""
-        unit = self._heard(await store.get(self._unit.id))
+        stored = await store.get(self._unit.id)
+        await self._covered(stored)
         self._keep_in(store)
-        return unit
+        return self._heard(stored)
 
     def _keep_in(self, store: SyncUnitStore) -> None:
         self._store = store

@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from trimtab.app.appsources import short
 from trimtab.app.reports import moment
-from trimtab.engine import RecordArchive
-from trimtab.engine.units import ConditionType, Deployed, Generated, ManifestGenerator, SyncUnit
+from trimtab.engine.units import (
+    ConditionType,
+    Deployed,
+    Generated,
+    ManifestGenerator,
+    RenderArchive,
+    SyncUnit,
+)
 from trimtab.errors import TrimtabError, Unavailable
 
 
@@ -43,7 +49,7 @@ class Away(Struct, frozen=True, kw_only=True):
 class LastKnown:
     """Another generator; while it cannot reach a source, what was synced last may be given in its place."""
 
-    def __init__(self, manifests: ManifestGenerator, archive: RecordArchive, *, stands_in: bool) -> None:
+    def __init__(self, manifests: ManifestGenerator, archive: RenderArchive, *, stands_in: bool) -> None:
         self._manifests, self._archive, self._stands_in = manifests, archive, stands_in
         #: why something else was given, if it was
         self.away: Away | None = None

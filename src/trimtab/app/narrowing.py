@@ -56,6 +56,11 @@ def places_to_read(
     return frozenset(_gathered({_NAMESPACES, *places, *_telling(places), *below}))
 
 
+def is_covered(needed: AbstractSet[Place] | None, read: AbstractSet[Place]) -> bool:
+    """Whether all that has to be read is; None is all of the cluster, which no places are."""
+    return needed is not None and all(each in read or Place(each.group, each.kind) in read for each in needed)
+
+
 def _place(found: Found, namespace: str, discovery: Discovery) -> Place | None:
     manifest, where = found.manifest, found.where
     try:

@@ -49,14 +49,18 @@ class StoredPlan(Struct, frozen=True, kw_only=True, rename="camel"):
         return str(self.shown["digest"])
 
     def asked_of(self, now: SyncUnit | None) -> SyncUnit:
-        """The app as it is to be declared, and as it stands; refused if it was declared otherwise since."""
+        """The app as it is to be declared, and as it stands; refused if it was declared otherwise since.
+
+        Where it has objects is what its record says now. Of one that has none, that is to be found out.
+        """
         if _recorded(now) != self.recorded:
             words = "there is such an app by now" if not self.recorded else "it was declared otherwise since"
             raise moved(self.unit.id, [words if now is not None else "the app was deleted"])
         if now is None:
-            return self.unit
+            return replace(self.unit, places=None)
         return replace(
             self.unit,
+            places=now.places,
             status=now.status,
             operation=now.operation,
             paused=now.paused,

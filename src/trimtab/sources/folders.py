@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from trimtab.errors import Missing, NotAllowed, Unavailable
+from trimtab.files import Unfit, content_of
 from trimtab.sources.gitids import blob_id, tree_id
 from trimtab.sources.trees import Entry, EntryKind
 
 #: Git's own folder is no part of the files
 _HIDDEN: Final = frozenset({".git"})
+#: every file of a folder is read for its id, whether somebody needs it or not; no render is made of so much
+_LARGEST: Final = 512 << 20
 
 
 class FolderTree:
@@ -93,16 +96,13 @@ class FolderTree:
     def _content(self, path: str, kind: EntryKind) -> bytes:
         place = self._folder / path
         try:
-            return os.fsencode(place.readlink()) if kind is EntryKind.LINK else _read(place)
+            if kind is EntryKind.LINK:
+                return os.fsencode(place.readlink())
+            return content_of(place, _LARGEST, links=False)  # it may have become one meanwhile
+        except Unfit as unfit:
+            raise NotAllowed(f"file {path!r}", f"it {unfit}", "Move it out of the folder") from unfit
         except OSError as error:
             raise NotAllowed(f"file {path!r}", f"it cannot be read: {error.strerror}") from error
-
-
-def _read(place: Path) -> bytes:
-    """The bytes of a regular file; what has meanwhile become a link or a pipe is not opened."""
-    file = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(file, "rb") as opened:
-        return opened.read()
 
 
 def _kind_of(place: Path) -> EntryKind | None:

@@ -115,6 +115,18 @@ def subfolder(folder: Path) -> None:
     (folder / "odd.yaml").mkdir()
 
 
+def file_without_end(folder: Path) -> None:
+    (folder / "odd.yaml").touch()
+    os.truncate(folder / "odd.yaml", 1 << 40)
+
+
+def notes_without_end(folder: Path) -> None:
+    (folder / "odd.yaml").write_text(BY_HAND)
+    (folder / "state").mkdir(exist_ok=True)
+    (folder / "state" / "odd.json").touch()
+    os.truncate(folder / "state" / "odd.json", 1 << 40)
+
+
 def name_of_no_letters(folder: Path) -> None:
     (folder / os.fsdecode(b"\xff.yaml")).write_text(BY_HAND)
 
@@ -127,7 +139,15 @@ def notes_nested_beyond_reason(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "put",
-    [link_in_a_circle, pipe, subfolder, name_of_no_letters, notes_nested_beyond_reason],
+    [
+        link_in_a_circle,
+        pipe,
+        subfolder,
+        file_without_end,
+        notes_without_end,
+        name_of_no_letters,
+        notes_nested_beyond_reason,
+    ],
 )
 async def test_whatever_else_lies_in_the_folder_is_told_and_stays_alone(
     tmp_path: Path, put: Callable[[Path], None]

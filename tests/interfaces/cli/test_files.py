@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from testbed.scarcity import no_file_larger_than
 from trimtab.interfaces.cli.files import write_whole
-
-
-@contextmanager
-def no_file_larger_than(size: int) -> Iterator[None]:
-    """Have the machine refuse to write more, as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_file_is_replaced_with_its_rights_also_behind_a_link(tmp_path: Path) -> None:

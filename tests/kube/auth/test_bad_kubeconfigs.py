@@ -151,6 +151,18 @@ FILES = [
         "Correct it or give another file.",
     ),
     Case(
+        name="no document at all, a million times",
+        config="---\n" * (1 << 20),
+        error=yaml.Excessive,
+        says="kubeconfig {}/config: more than 1000 lines of it begin with `---`. Remove what is not needed.",
+    ),
+    Case(
+        name="a comment in each of many documents",
+        config="#canary\n---\n" * 100_000,
+        error=yaml.Excessive,
+        says="kubeconfig {}/config: more than 1000 lines of it begin with `---`. Remove what is not needed.",
+    ),
+    Case(
         name="larger than anybody has",
         config="# canary\n" * (1 << 19),
         error=InvalidSpec,

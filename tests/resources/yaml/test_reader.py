@@ -194,6 +194,13 @@ def test_a_document_may_hold_so_many_values_and_no_more(text: str) -> None:
         documents(text, "app.yaml", Limits(values=3))
 
 
+@pytest.mark.parametrize("text", ["---\n---\n---\n", "a: 1\n---\nb: 2\n---\n---\n", "\n---\n#\n---\n---"])
+def test_a_text_may_be_cut_so_often_and_no_more(text: str) -> None:
+    assert documents(text, "app.yaml", Limits(separators=3)) == documents(text, "app.yaml")
+    with pytest.raises(Excessive, match="more than 2 lines of it begin with `---`"):
+        documents(text, "app.yaml", Limits(separators=2))
+
+
 def test_a_text_over_the_size_bound_is_refused_unread() -> None:
     assert refusal("[" * 11, Limits(size=10)) == (
         "app.yaml: it is larger than 10 bytes. Split the file, or keep large data elsewhere."

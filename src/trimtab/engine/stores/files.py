@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,12 +42,16 @@ from trimtab.engine.units import (
     Unreadable,
 )
 from trimtab.errors import InvalidSpec, StoreUnavailable, TrimtabError
+from trimtab.files import Unfit, content_of
 from trimtab.resources import yaml
 from trimtab.shapes import Shape
 from trimtab.tasks import Clock, SystemClock
 
 _DECLARED: Final = ".yaml"
 _STATE: Final = "state"
+#: more is never read as YAML, and no engine has ever noted so much
+_LARGEST_DECLARED: Final = yaml.Limits().size
+_LARGEST_NOTED: Final = 256 << 20
 #: what identifies one writing of a file: whoever edits it changes at least one of these
 Print: TypeAlias = tuple[int, int, int]
 _T = TypeVar("_T")
@@ -301,26 +304,30 @@ def _misnamed(folder: Path, unit_id: str, path: Path) -> InvalidSpec | None:
 
 def _read_declared(path: Path) -> _Declared:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InvalidSpec(str(path), "it is no file", "Move it elsewhere")
-        value = yaml.load(path.read_text(encoding="utf-8"), source=path.name)
+        value = yaml.load(_content(path, _LARGEST_DECLARED).decode(), source=path.name)
         return _DECLARATION.of(value)
-    except FileNotFoundError:
-        raise
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InvalidSpec(str(path), f"it does not describe a unit: {error}", "Mend the file") from error
-    except OSError as error:
-        raise StoreUnavailable(str(path), f"it cannot be read: {error.strerror}") from error
 
 
 def _read_noted(path: Path) -> _Noted:
     try:
-        return _NOTED.decode(path.read_bytes())
+        return _NOTED.decode(_content(path, _LARGEST_NOTED))
     except FileNotFoundError:
         return _Noted()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         remedy = "Remove the file: the engine then looks at the unit as at a new one"
         raise InvalidSpec(str(path), "it is not what the engine wrote", remedy) from error
+
+
+def _content(path: Path, limit: int) -> bytes:
+    """What a file holds; `FileNotFoundError` if there is none."""
+    try:
+        return content_of(path, limit)
+    except FileNotFoundError:
+        raise
+    except Unfit as unfit:
+        raise InvalidSpec(str(path), f"it {unfit}", "Move it elsewhere") from unfit
     except OSError as error:
         raise StoreUnavailable(str(path), f"it cannot be read: {error.strerror}") from error
 

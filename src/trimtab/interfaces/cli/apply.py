@@ -63,18 +63,21 @@ async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path)
 
 async def _check(apps: Apps, stored: StoredPlan) -> None:
     """Whether a plan can be carried out: of several, none is begun if one cannot."""
+    from trimtab.app.applying import work_for
+
     known = await apps.find(stored.unit.id)
     if stored.is_done(known) or stored.is_under_way(known):
         return
-    async with apps.work_on(stored.asked_of(known)) as work:
+    async with work_for(apps, stored, known) as work:
         stored.check(await work.plan(stored.agreed()))
 
 
 async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, word: Word) -> None:
+    from trimtab.app.applying import work_for
+
     known = await apps.find(stored.unit.id)
     is_done, last_words = stored.is_done(known), LastWords()
-    is_this = is_done or stored.is_under_way(known)
-    async with apps.work_on(known if known and is_this else stored.asked_of(known)) as work:
+    async with work_for(apps, stored, known) as work:
         with last_words.told():
             if is_done:
                 click.echo(f"{work.name}: this plan was carried out already", err=True)

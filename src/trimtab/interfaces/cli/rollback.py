@@ -16,6 +16,7 @@ from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
     from trimtab.app import Apps, Work
+    from trimtab.engine.operations import Operation
     from trimtab.engine.units import Pin, SyncUnit
 
 
@@ -71,12 +72,15 @@ async def _rolled_back(invocation: Invocation, reach: Reach, goal: Goal, word: W
     from msgspec.structs import replace
 
     from trimtab.app.holds import known
+    from trimtab.engine.control.policy import rollback as back_to
 
     async with apps_at(invocation, reach) as apps:
         unit = await known(apps, goal.app)
         pin = _pin(apps, unit, goal)
-        async with apps.work_on(replace(unit, pinned=pin)) as work:
-            back = await _carried_out(invocation, work, replace(unit, pinned=pin), goal, word)
+        pinned = replace(unit, pinned=pin)
+        operation = replace(back_to(pinned, pin.entry, prune=goal.prune), asked_by="trimtab rollback")
+        async with apps.work_on(pinned, operation=operation, narrowly=True) as work:
+            back = await _carried_out(invocation, work, operation, pin, word)
     if back is not None:
         click.echo(f"{back.id} is {back.status.verdict.value} and {back.status.health.status.value}, {pin}")
 
@@ -89,18 +93,12 @@ def _pin(apps: Apps, unit: SyncUnit, goal: Goal) -> Pin:
 
 
 async def _carried_out(
-    invocation: Invocation, work: Work, unit: SyncUnit, goal: Goal, word: Word
+    invocation: Invocation, work: Work, operation: Operation, pin: Pin, word: Word
 ) -> SyncUnit | None:
     """The app once it is back and well; None if the plan was only to be shown."""
-    from msgspec.structs import replace
-
-    from trimtab.engine.control.policy import rollback as back_to
     from trimtab.engine.sync.showing import plan_table
     from trimtab.interfaces.cli.telling import telling
 
-    pin = unit.pinned
-    back = back_to(unit, pin.entry if pin else 0, prune=goal.prune)
-    operation = replace(back, asked_by="trimtab rollback")
     work.check_hold(operation)
     if not word.dry_run:
         await end_first(work, word)

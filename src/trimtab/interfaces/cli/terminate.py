@@ -51,5 +51,5 @@ async def _ended(invocation: Invocation, reach: Reach, app: str, timeout: float)
         unit = await known(apps, app)
         if unit.operation is None:
             raise NothingUnderWay(f"app {app}", "no operation is under way", f"Begin one: trimtab sync {app}")
-        async with apps.work_on(unit) as work, telling(invocation, work, None):
+        async with apps.work_on(unit, narrowly=True) as work, telling(invocation, work, None):
             return await ended(work, timeout, tell_held)

@@ -23,7 +23,7 @@ from trimtab.shapes import Shape
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 #: what is read in well under a second; hundreds of clusters with all their certificates have less
-LIMITS = yaml.Limits(size=4 << 20, values=100_000)
+LIMITS = yaml.Limits(size=4 << 20, values=100_000, separators=1_000)
 _NEVER_IN_A_URL = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 _TYPE = re.compile(r"`(\w+)(?: \| null)?`")
 _TYPES = {

@@ -23,6 +23,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     aliased: int = 400_000
     # Values of one document, its keys among them; a long text weighs as much as several.
     values: int = sys.maxsize
+    # Lines that separate documents, be these empty or not.
+    separators: int = sys.maxsize
 
 
 DEFAULT_LIMITS: Final = Limits()
@@ -70,6 +72,11 @@ def too_deep(limits: Limits) -> tuple[str, str]:
 def too_many(limits: Limits) -> tuple[str, str]:
     """What is said of a document of too many values, and what to do."""
     return f"it holds more than {limits.values} values", "Remove what is not needed"
+
+
+def too_torn(limits: Limits) -> tuple[str, str]:
+    """What is said of a text with too many separators, and what to do."""
+    return f"more than {limits.separators} lines of it begin with `---`", "Remove what is not needed"
 
 
 def refusal(source: str, line: int, column: int, reason: str, remedy: str) -> InvalidSpec:

@@ -25,6 +25,7 @@ from trimtab.resources.yaml.documents import (
     refusal,
     too_deep,
     too_many,
+    too_torn,
 )
 from trimtab.resources.yaml.scalars import as_json
 
@@ -195,7 +196,7 @@ def _yaml_values(
         raw = text[start:].encode()
     except UnicodeEncodeError as exc:
         raise InvalidSpec(source, "it holds half a surrogate pair", "Save the file as UTF-8") from exc
-    for piece, lines_before in _pieces(raw, text.count("\n", 0, start), source):
+    for piece, lines_before in _pieces(raw, text.count("\n", 0, start), source, limits):
         if _NOTHING.fullmatch(piece):
             continue
         value, line = builder.build(piece, lines_before)
@@ -203,12 +204,14 @@ def _yaml_values(
             yield value, line
 
 
-def _pieces(text: bytes, lines_before: int, source: str) -> Iterator[tuple[bytes, int]]:
+def _pieces(text: bytes, lines_before: int, source: str, limits: Limits) -> Iterator[tuple[bytes, int]]:
     """The text between separator lines; one at the very start of a piece stays in it."""
     if text and not text.endswith(b"\n"):
         text += b"\n"
     start, line, counted = 0, lines_before, 0
-    for separator in _SEPARATOR.finditer(text):
+    for before, separator in enumerate(_SEPARATOR.finditer(text)):
+        if before == limits.separators:
+            raise Excessive(source, *too_torn(limits))
         line += text.count(b"\n", counted, separator.start())
         counted = separator.start()
         _check_separator(separator[1], line + 1, source)
