@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served, field
-from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import expired, version_too_large
 from trimtab.apiserver.requests import Address, ListOptions, unreadable_version
 from trimtab.apiserver.store import Entry, Gone, Scan, Store
 from trimtab.apiserver.versions import manifest_of
+from trimtab.kube.gojson import BadJson, decoded
 from trimtab.kube.gotext import quoted
 from trimtab.kube.integers import INT64, UINT64, whole
 from trimtab.kube.refusals import Refused, bad_request

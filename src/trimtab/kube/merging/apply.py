@@ -265,7 +265,7 @@ def applied(
     owners = _recorded(old)
     bare = _bare(old)
     if not owners and live is not None:
-        _check_live(bare, target)
+        _check_unowned(bare, target)
         owners = capped(_after_update(target.blank, bare, {}, target, BEFORE_FIRST_APPLY, now))
     _check_config(config, target)
     _check_live(bare, target)
@@ -411,6 +411,14 @@ def _check_live(live: Mapping[str, Any], target: Target) -> None:
     found = _problems(live, target)
     if found:
         raise _untypable("live", live, found)
+
+
+def _check_unowned(live: Mapping[str, Any], target: Target) -> None:
+    """The same of an object of which nobody owns anything: that is found before what is applied is read."""
+    found = _problems(live, target)
+    if found:
+        what = f"failed to convert new object ({_spoken_object(live)}) to smd typed: {_spoken(found)}"
+        raise internal_error(f"failed to create manager for existing fields: {what}")
 
 
 def _problems(value: Mapping[str, Any], target: Target) -> list[Problem]:

@@ -93,6 +93,28 @@ INVALID: dict[str, tuple[Resource, dict[str, Any]]] = {
         named(SECRETS, "a", type="kubernetes.io/tls", data={"tls.crt": "MQ=="}),
     ),
     "a docker secret without its key": (SECRETS, named(SECRETS, "a", type="kubernetes.io/dockerconfigjson")),
+    **{
+        f"a docker secret that holds {what}": (
+            SECRETS,
+            named(SECRETS, "a", type="kubernetes.io/dockercfg", stringData={".dockercfg": text}),
+        )
+        for what, text in {
+            "nothing": "",
+            "null": "null",
+            "a list": "[]",
+            "a number": "1",
+            "a text": '"x"',
+            "half an object": '{"a"',
+            "a word": "nope",
+            "two objects": "{}{}",
+            "no letters": "\u2603",
+        }.items()
+    },
+    "an ssh secret without its key": (SECRETS, named(SECRETS, "a", type="kubernetes.io/ssh-auth")),
+    "an ssh secret with an empty key": (
+        SECRETS,
+        named(SECRETS, "a", type="kubernetes.io/ssh-auth", data={"ssh-privatekey": ""}),
+    ),
     "a secret's key": (SECRETS, named(SECRETS, "a", data={"bad key": "MQ=="})),
     "a token of an account": (SECRETS, named(SECRETS, "a", type="kubernetes.io/service-account-token")),
     "a basic-auth secret": (SECRETS, named(SECRETS, "a", type="kubernetes.io/basic-auth")),
