@@ -159,3 +159,13 @@ CONVERSIONS: Mapping[tuple[str, str], Callable[[Json], Json]] = {
     ("autoscaling/v2", "autoscaling/v1"): v1_from_v2,
     ("autoscaling/v1", "autoscaling/v2"): v2_from_v1,
 }
+
+
+def convertible_to(served: Served) -> tuple[str, ...]:
+    """The other versions of a built-in kind in its own group."""
+    if served.custom:
+        return ()
+    group = f"{served.group}/"
+    return tuple(
+        after for before, after in CONVERSIONS if before == served.api_version and after.startswith(group)
+    )

@@ -11,9 +11,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trimtab.kube.gojson import BadJson, decoded
+from trimtab.kube.gojson import decoded
 from trimtab.kube.gotext import html_safe
 from trimtab.kube.quantity import parse_quantity
+from trimtab.kube.schemas.decoding import unreadable
+from trimtab.kube.schemas.kinds import built_in
 
 Json = Mapping[str, Any]
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
@@ -59,9 +61,9 @@ def v2_from_v1(autoscaler: Json) -> dict[str, Any]:
     spec = dict(autoscaler.get("spec") or {})
     percentage = spec.pop("targetCPUUtilizationPercentage", None)
     metrics = [] if percentage is None else [_cpu(percentage)]
-    metrics = [*map(_metric_to_v2, _listed(notes, METRICS) or ()), *metrics]
+    metrics = [*(_noted(notes, METRICS, _each(_metric_to_v2), "spec", "metrics") or ()), *metrics]
     spec["metrics"] = metrics or [_cpu(80)]
-    if behavior := _behavior_to_v2(notes):
+    if behavior := _noted(notes, BEHAVIOR, _behavior_to_v2, "spec", "behavior"):
         spec["behavior"] = behavior
     return {**in_v2(autoscaler), "spec": spec, "status": _status_to_v2(autoscaler.get("status") or {}, notes)}
 
@@ -71,19 +73,21 @@ def _cpu(percentage: Any) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def _listed(notes: Json, name: str) -> list[Json] | None:
-    """The objects that an annotation lists; None where it lists none that can be read."""
-    value = _read(notes, name)
-    if not isinstance(value, list) or not all(each is None or isinstance(each, dict) for each in value):
+def _noted(notes: Json, name: str, convert: Callable[[Any], Any], part: str, field: str) -> Any:
+    """What an annotation says, as v2 says it in a field; None where Go could not read it."""
+    if name not in notes:
         return None
-    return [each or {} for each in value]
-
-
-def _read(notes: Json, name: str) -> Any:
     try:
-        return decoded(notes[name].encode()) if name in notes else None
-    except BadJson:
+        made = convert(decoded(notes[name].encode()))
+    except (AttributeError, TypeError, ValueError):  # no JSON, or of another shape altogether
         return None
+    schema = built_in().schema("autoscaling", "v2", "HorizontalPodAutoscaler")
+    return None if schema is None or unreadable({part: {field: made}}, schema) else made
+
+
+def _each(convert: Callable[[Json], dict[str, Any]]) -> Callable[[Any], list[dict[str, Any]] | None]:
+    """A list, converted one by one; a null among them is an empty one."""
+    return lambda value: [convert(each or {}) for each in value] if isinstance(value, list) else None
 
 
 def _status_to_v2(status: Json, notes: Json) -> dict[str, Any]:
@@ -92,11 +96,11 @@ def _status_to_v2(status: Json, notes: Json) -> dict[str, Any]:
     if percentage is not None:
         current = {"averageUtilization": percentage}
         kept["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": current}}]
-    observed, conditions = _listed(notes, OBSERVED), _listed(notes, CONDITIONS)
+    observed = _noted(notes, OBSERVED, _each(_observed_to_v2), "status", "currentMetrics")
     if observed is not None:
-        kept["currentMetrics"] = [_observed_to_v2(each) for each in observed]
-    if conditions:
-        kept["conditions"] = [_filled({"type": "", "status": "", **each}) for each in conditions]
+        kept["currentMetrics"] = observed
+    if conditions := _noted(notes, CONDITIONS, _each(_condition), "status", "conditions"):
+        kept["conditions"] = conditions
     return {name: value for name, value in kept.items() if value or name != "currentReplicas"}
 
 
@@ -171,26 +175,31 @@ def _resource_named(source: Json) -> dict[str, Any]:
     return _filled({"name": source.get("name", ""), "container": source.get("container")})
 
 
-def _behavior_to_v2(notes: Json) -> dict[str, Any]:
+def _condition(given: Json) -> dict[str, Any]:
+    return _filled({"type": "", "status": "", **given})
+
+
+def _behavior_to_v2(given: Any) -> dict[str, Any]:
     """The behaviour, written with the names that Go has inside, and read in any case of letters."""
-    given = _read(notes, BEHAVIOR)
-    if not isinstance(given, dict):
-        return {}
-    found = {name: _rules_to_v2(_any_case(given).get(name.lower())) for name in ("scaleUp", "scaleDown")}
+    found = {
+        name: _rules_to_v2(_any_case(given or {}).get(name.lower())) for name in ("scaleUp", "scaleDown")
+    }
     return _filled(found)
 
 
 def _rules_to_v2(rules: Any) -> dict[str, Any] | None:
-    if not isinstance(rules, dict):
+    if rules is None:
         return None
     given = _any_case(rules)
     found = {_small(name): given.get(name.lower()) for name in _RULE_FIELDS}
-    if isinstance(found["policies"], list):
-        found["policies"] = [
-            {_small(name): _any_case(each).get(name.lower()) for name in _POLICY_FIELDS}
-            for each in found["policies"]
-        ]
+    if found["policies"] is not None:
+        found["policies"] = [_policy_to_v2(_any_case(each or {})) for each in found["policies"]]
     return _filled(found)
+
+
+def _policy_to_v2(given: Json) -> dict[str, Any]:
+    said = {_small(name): given.get(name.lower()) for name in _POLICY_FIELDS}
+    return {"type": "", "value": 0, "periodSeconds": 0, **_filled(said)}
 
 
 def _any_case(value: Json) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from tests.contract.cluster.kinds import (
     named,
     templated,
     with_metadata,
+    with_spec,
 )
 from tests.contract.cluster.stage import Stage
 from trimtab.kube.cluster import PatchType, Write
@@ -392,6 +393,14 @@ OLD_NOTES: dict[str, dict[str, str]] = {
         "metrics": '[{"type":"Pods","pods":{"metricName":"x","targetAverageValue":"1000m"}},'
         '{"type":"External","external":{"metricName":"y","targetAverageValue":"2"}}]'
     },
+    "things of other types": {
+        "metrics": '[{"type":"Pods","pods":{"metricName":5}}]',
+        "behavior": '{"scaleUp":{"policies":[{"value":"x"}]}}',
+        "current-metrics": '[{"type":"Pods","pods":[]}]',
+        "conditions": '[{"type":1}]',
+    },
+    "half a policy": {"behavior": '{"scaleDown":{"policies":[{}]}}'},
+    "amounts that are none": {"metrics": '[{"type":"Pods","pods":{"targetAverageValue":"x"}}]'},
     "behaviour": {"behavior": '{"scaleUp":{"policies":[{"Type":"Pods","Value":1,"periodSeconds":5}]}}'},
     "metrics that are wrong": {
         "metrics": '[{"type":"Pods","pods":{"metricName":"","targetAverageValue":"0"}}]'
@@ -453,3 +462,28 @@ async def an_autoscaler_keeps_the_version_that_it_scales(stage: Stage) -> None:
     core = {"kind": "ReplicationController", "apiVersion": "v1"}
     await stage.patch(AUTOSCALERS, "a", {"spec": {"scaleTargetRef": core}}, how=PatchType.MERGE)
     await stage.patch(AUTOSCALERS, "a", {"spec": {"minReplicas": 2}}, how=PatchType.MERGE)
+
+
+@case("apply", "several versions")
+async def owners_of_an_autoscaler_in_both_of_its_versions(stage: Stage) -> None:
+    new = named(AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": EVERY_METRIC})
+    busy = {"maxReplicas": 4, "scaleTargetRef": TARGET, "targetCPUUtilizationPercentage": 7}
+    old = named(OLD_AUTOSCALERS, "a", spec=busy)
+    await stage.apply(AUTOSCALERS, "a", new)
+    await stage.apply(OLD_AUTOSCALERS, "a", old, manager="two")
+    await stage.apply(OLD_AUTOSCALERS, "a", old, manager="two", force=True)
+    busier = {**busy, "targetCPUUtilizationPercentage": 8, "scaleTargetRef": {**TARGET, "name": "b"}}
+    await stage.apply(OLD_AUTOSCALERS, "a", named(OLD_AUTOSCALERS, "a", spec=busier), manager="three")
+    await stage.patch(OLD_AUTOSCALERS, "a", {"spec": {"minReplicas": 2}}, how=PatchType.MERGE)
+    await stage.get(AUTOSCALERS, "a")
+    await stage.patch(AUTOSCALERS, "a", {"spec": {"maxReplicas": 5}}, how=PatchType.MERGE)
+    await stage.get(OLD_AUTOSCALERS, "a")
+
+
+@case("update", "several versions")
+async def an_autoscaler_that_is_written_back_in_v1_loses_nothing(stage: Stage) -> None:
+    spec = {"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": EVERY_METRIC, "behavior": {"scaleUp": {}}}
+    await stage.given(AUTOSCALERS, named(AUTOSCALERS, "a", spec=spec))
+    old = await stage.manifest_of(OLD_AUTOSCALERS, "a")
+    await stage.update(OLD_AUTOSCALERS, "a", with_spec(old, minReplicas=2))
+    await stage.get(AUTOSCALERS, "a")
