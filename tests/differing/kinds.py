@@ -251,6 +251,18 @@ KINDS: Differences = {
             ),
         ),
     ),
+    "empty data for an immutable Secret or ConfigMap that has none": Difference(
+        real="a change, and refused",
+        ours="no change",
+        proofs=(
+            Proof(
+                given=(post(SECRETS.partition("?")[0], {"metadata": {"name": "frozen"}, "immutable": True}),),
+                asked=patch(SECRETS.replace("?", "/frozen?"), {"data": {}}, MERGE),
+                part=("code",),
+                after=(delete(SECRETS.partition("?")[0] + "/frozen"),),
+            ),
+        ),
+    ),
     "refusals that show an empty map or list": Difference(
         real="as it was given",
         ours="as null",
