@@ -162,6 +162,13 @@ OPTIONS = {
     "a version that no number holds": get(f"{MAPS}?resourceVersion=18446744073709551616"),
     "an object in a version that no number holds": get(f"{COLOURS}?resourceVersion=18446744073709551616"),
     "a strange match": get(f"{MAPS}?resourceVersion=1&resourceVersionMatch=Roughly"),
+    "a strange match of no version": get(f"{MAPS}?resourceVersionMatch=Roughly"),
+    "a match and a continue token": get(
+        f"{MAPS}?continue=nonsense&resourceVersion=0&resourceVersionMatch=Exact"
+    ),
+    "a strange match, a continue token and initial events": get(
+        f"{MAPS}?continue=nonsense&resourceVersionMatch=Roughly&sendInitialEvents=true"
+    ),
     "a match of no version": get(f"{MAPS}?resourceVersionMatch=Exact"),
     "a watch from a version that is no number": get(f"{MAPS}?watch=1&resourceVersion=new"),
     "a watch of a strange length": get(f"{MAPS}?watch=1&timeoutSeconds=long"),

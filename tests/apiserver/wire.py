@@ -72,6 +72,20 @@ WATCH = f"{MAPS}?watch=1&timeoutSeconds=-1"  # ends at once
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 CHUNKS = f"{len(BODY[:9]):x}\r\n{BODY[:9]}\r\n{len(BODY[9:]):x};a=b\r\n{BODY[9:]}\r\n0\r\n\r\n"
 
+OUTDATED = {
+    "metadata": {"name": "web"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {
+                "containers": [{"name": "web", "image": "web:1"}],
+                "nodeSelector": {"beta.kubernetes.io/os": "linux"},
+            },
+        },
+    },
+}
+
 OPTIONS = {
     "a deletion on the condition of a version": delete(f"{COLOURS}?dryRun=All&resourceVersion=1"),
     "a deletion on the condition of an id": delete(f"{COLOURS}?dryRun=All&uid=another"),
@@ -86,6 +100,9 @@ OPTIONS = {
     "options that cannot be read": get(f"{MAPS}/nothing?a=%zz&limit=1;limit=2"),
     "a very long query": get(f"{MAPS}/nothing?a={'b' * 300_000}"),
     "a query longer than any": get(f"{MAPS}/nothing?a={'b' * 1_200_000}"),
+    "a name that is taken, of an object with a warning": send(
+        "POST", WEB.removesuffix("/web"), json.dumps(OUTDATED)
+    ),
     "a number that nothing holds": send("PATCH", WEB, '{"spec":{"replicas":1e400}}', media=MERGE),
 }
 MEDIA = {

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from tests.apiserver.bad_requests import MERGE
-from tests.apiserver.wire import delete, get, send
+from tests.apiserver.wire import delete, send
 from tests.differing.asking import Difference, Differences, Proof, patch, post
 
 DRY = "?dryRun=All"
@@ -22,20 +22,6 @@ SIGNINGS = f"/apis/certificates.k8s.io/v1/certificatesigningrequests{DRY}"
 NO_REQUEST = base64.b64encode(
     b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
 ).decode()
-AUTOSCALERS = "/apis/autoscaling/v{}/namespaces/default/horizontalpodautoscalers"
-AUTOSCALER = {
-    "metadata": {"name": "differing"},
-    "spec": {
-        "maxReplicas": 3,
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-        "metrics": [
-            {
-                "type": "Resource",
-                "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 60}},
-            }
-        ],
-    },
-}
 SECRETS = f"/api/v1/namespaces/default/secrets{DRY}"
 SLICES = f"/apis/resource.k8s.io/v1/resourceslices{DRY}"
 NODES = f"/api/v1/nodes{DRY}"
@@ -169,23 +155,6 @@ KINDS: Differences = {
             ),
         ),
     ),
-    "text that is no JSON in a Secret of a docker configuration": Difference(
-        real="quotes its parser's complaint",
-        ours="says `invalid JSON`",
-        proofs=(
-            Proof(
-                asked=post(
-                    SECRETS,
-                    _named(
-                        "v1",
-                        "Secret",
-                        type="kubernetes.io/dockerconfigjson",
-                        data={".dockerconfigjson": "bm8="},
-                    ),
-                ),
-            ),
-        ),
-    ),
     "fields of features that are off by default": Difference(
         real="dropped silently",
         ours="dropped where `default_rules.SWITCHED_OFF` names them, else kept; what held them stays, empty",
@@ -282,15 +251,15 @@ KINDS: Differences = {
             ),
         ),
     ),
-    "autoscalers in `autoscaling/v1`": Difference(
-        real="show other metrics and the behaviour in annotations; writes keep them",
-        ours="do not show them; writes lose them",
+    "empty data for an immutable Secret or ConfigMap that has none": Difference(
+        real="a change, and refused",
+        ours="no change",
         proofs=(
             Proof(
-                given=(post(AUTOSCALERS.format(2), AUTOSCALER),),
-                asked=get(f"{AUTOSCALERS.format(1)}/differing"),
-                part=("metadata", "annotations"),
-                after=(delete(f"{AUTOSCALERS.format(1)}/differing"),),
+                given=(post(SECRETS.partition("?")[0], {"metadata": {"name": "frozen"}, "immutable": True}),),
+                asked=patch(SECRETS.replace("?", "/frozen?"), {"data": {}}, MERGE),
+                part=("code",),
+                after=(delete(SECRETS.partition("?")[0] + "/frozen"),),
             ),
         ),
     ),

@@ -12,10 +12,6 @@ from tests.kube.merging.samples import GADGET_CRD, GROUP
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
 GADGETS = f"/apis/{GROUP}/v1/namespaces/default/gadgets"
-SCALERS = {
-    version: f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
-    for version in ("v1", "v2")
-}
 
 
 def _map(name: str, **fields: Any) -> dict[str, Any]:
@@ -25,25 +21,6 @@ def _map(name: str, **fields: Any) -> dict[str, Any]:
 
 def _applies(path: str, manager: str, body: dict[str, Any]) -> Exchange:
     return patch(f"{path}/{body['metadata']['name']}?fieldManager={manager}", body, APPLY)
-
-
-def _scaler(version: str, **spec: Any) -> dict[str, Any]:
-    whole = {
-        "maxReplicas": 3,
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
-        **spec,
-    }
-    return {
-        "apiVersion": f"autoscaling/{version}",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "differing"},
-        "spec": whole,
-    }
-
-
-def _usage(percent: int) -> dict[str, Any]:
-    target = {"type": "Utilization", "averageUtilization": percent}
-    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
 MERGING: Differences = {
@@ -117,17 +94,6 @@ MERGING: Differences = {
                     JSON_PATCH,
                 ),
                 after=(delete(f"{MAPS}/differing-text"),),
-            ),
-        ),
-    ),
-    "an owner who wrote a built-in kind in another API version": Difference(
-        real="the object is converted to that version before it is compared",
-        ours="fields are taken to have the same names in all versions",
-        proofs=(
-            Proof(
-                given=(_applies(SCALERS["v1"], "alice", _scaler("v1", targetCPUUtilizationPercentage=50)),),
-                asked=_applies(SCALERS["v2"], "bob", _scaler("v2", metrics=[_usage(60)])),
-                after=(delete(f"{SCALERS['v2']}/differing"),),
             ),
         ),
     ),

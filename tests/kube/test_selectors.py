@@ -14,6 +14,7 @@ from trimtab.kube.refusals import Refused
 from trimtab.kube.selectors import (
     FieldSelector,
     LabelSelector,
+    Selectable,
     fields_matching,
     label_selector,
     labels_matching,
@@ -205,10 +206,16 @@ def test_the_facts_about_selectors_hold_on_a_real_server(server: Server) -> None
 
 
 def test_a_kind_with_fields_of_its_own_refuses_others_in_other_words() -> None:
-    supported = {"metadata.name", "spec.nodeName"}
-    assert fields_matching("spec.nodeName=n", supported).matches({"spec.nodeName": "n"})
-    with pytest.raises(Refused, match="field label not supported: "):
-        fields_matching("spec.bogus=1", supported)
+    own = Selectable(("metadata.name", "spec.nodeName"), "{field} is no {quoted}")
+    assert fields_matching("spec.nodeName=n", own).matches({"spec.nodeName": "n"})
+    with pytest.raises(Refused, match=r'spec\.bogus is no "spec\.bogus"'):
+        fields_matching("spec.bogus=1", own)
+
+
+def test_a_field_selector_tells_the_one_value_that_a_field_must_have() -> None:
+    selector = fields_matching("metadata.name!=a,metadata.name=b,metadata.namespace!=c")
+    assert selector.required("metadata.name") == "b"
+    assert selector.required("metadata.namespace") is None
 
 
 @pytest.mark.parametrize(

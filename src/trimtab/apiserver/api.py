@@ -32,7 +32,6 @@ from trimtab.apiserver.decoding import (
     value_of,
 )
 from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
-from trimtab.apiserver.gojson import BadJson
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.nodeports import Taken
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
@@ -59,6 +58,7 @@ from trimtab.apiserver.upkeep import keep_definitions
 from trimtab.apiserver.versions import as_kept, is_kept_as, manifest_of, shown, shown_in_list, to_store
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
+from trimtab.kube.gojson import BadJson
 from trimtab.kube.merging.apply import applied, created, settled, updated
 from trimtab.kube.refusals import Refused, bad_request
 from trimtab.kube.schemas.defaults import defaulted
@@ -244,7 +244,8 @@ class Api:
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
         more = (*asked, *creation_warnings(new, served.schema), *simulation_warnings(new))
-        return self._add(new, address, options, (*warnings, *more))
+        with warned(more):
+            return self._add(new, address, options, (*warnings, *more))
 
     def _admitted(
         self, new: Json, address: Address, name: str, options: WriteOptions, live: Json | None = None

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
-from trimtab.apiserver.gojson import BadJson, BadNumber, decoded
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
 from trimtab.errors import TrimtabError
+from trimtab.kube.gojson import BadJson, BadNumber, decoded
 from trimtab.kube.gotext import quoted
 from trimtab.kube.merging.apply import inconvertible, spoken_type
 from trimtab.kube.merging.patch import not_a_map

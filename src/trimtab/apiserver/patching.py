@@ -20,9 +20,9 @@ from trimtab.apiserver.decoding import (
     unreadable_as,
     value_of,
 )
-from trimtab.apiserver.gojson import BadJson, BadNumber
 from trimtab.apiserver.refusing import invalid, unsupported_media
 from trimtab.kube import gotext
+from trimtab.kube.gojson import BadJson, BadNumber
 from trimtab.kube.merging.patch import json_patch, merge_patch
 from trimtab.kube.merging.strategic import strategic_patch
 from trimtab.kube.refusals import Cause, Refused, bad_request

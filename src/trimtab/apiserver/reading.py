@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -16,42 +16,65 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served, field
-from trimtab.apiserver.gojson import BadJson, decoded
 from trimtab.apiserver.refusing import expired, version_too_large
 from trimtab.apiserver.requests import Address, ListOptions, unreadable_version
 from trimtab.apiserver.store import Entry, Gone, Scan, Store
 from trimtab.apiserver.versions import manifest_of
+from trimtab.kube.gojson import BadJson, decoded
 from trimtab.kube.gotext import quoted
 from trimtab.kube.integers import INT64, UINT64, whole
 from trimtab.kube.refusals import Refused, bad_request
-from trimtab.kube.selectors import FieldSelector, LabelSelector, fields_matching, labels_matching
+from trimtab.kube.schemas.validation.names import dns_label
+from trimtab.kube.selectors import (
+    EVERY_KIND,
+    PLAIN,
+    FieldSelector,
+    LabelSelector,
+    Selectable,
+    fields_matching,
+    labels_matching,
+)
 from trimtab.shapes import Shape
 
-#: fields that built-in kinds may be selected by, besides name and namespace
-FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("", "Pod"): (
+OWN_WORDS = "field label not supported: {field}"
+
+
+def _selectable(*fields: str, refusal: str = OWN_WORDS, namespaced: bool = True) -> Selectable:
+    every = EVERY_KIND if namespaced else ("metadata.name",)
+    return Selectable((*every, *fields), refusal)
+
+
+#: built-in kinds that may be selected by more than name and namespace, or refuse in words of their own
+FIELDS: Mapping[tuple[str, str], Selectable] = {
+    ("", "Pod"): _selectable(
         "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
         "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
     ),
-    ("", "Node"): ("spec.unschedulable",),
-    ("", "Namespace"): ("status.phase",),
-    ("", "Secret"): ("type",),
-    ("", "Service"): ("spec.clusterIP", "spec.type"),
-    ("", "ReplicationController"): ("status.replicas",),
-    ("", "Event"): (
+    ("", "Node"): _selectable("spec.unschedulable", namespaced=False),
+    ("", "Namespace"): _selectable("status.phase", namespaced=False),
+    ("", "Secret"): _selectable("type"),
+    ("", "Service"): _selectable("spec.clusterIP", "spec.type"),
+    ("", "ReplicationController"): _selectable("status.replicas"),
+    ("", "Event"): _selectable(
         "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
         "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
         "reason", "reportingComponent", "source", "type",
     ),
-    ("events.k8s.io", "Event"): (
+    ("events.k8s.io", "Event"): _selectable(
         "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion",
         "regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",
     ),
-    ("apps", "ReplicaSet"): ("status.replicas",),
-    ("batch", "Job"): ("status.successful",),
-    ("certificates.k8s.io", "CertificateSigningRequest"): ("spec.signerName",),
-    ("resource.k8s.io", "ResourceSlice"): ("spec.nodeName", "spec.driver"),
+    ("batch", "Job"): _selectable(
+        "status.successful", refusal="field label {quoted} not supported for Job"
+    ),
+    ("certificates.k8s.io", "CertificateSigningRequest"): _selectable("spec.signerName", namespaced=False),
+    ("resource.k8s.io", "ResourceSlice"): _selectable(
+        "spec.nodeName", "spec.driver", namespaced=False,
+        refusal="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}",
+    ),
 }  # fmt: skip
+#: fields by which the server finds objects without reading all of their kind
+INDEXED = {("", "Pod"): "spec.nodeName", ("resource.k8s.io", "ResourceSlice"): "spec.nodeName"}
 RENAMED = {"status.successful": "status.succeeded", "source": "source.component"}
 #: what a field says where the object does not
 SILENT = {
@@ -99,15 +122,14 @@ def _spelled(manifest: Mapping[str, Any], name: str) -> str:
 
 def selected(served: Served, labels: str, fields: str) -> Selected:
     """Read selectors as requests carry them."""
-    return Selected(labels_matching(labels), fields_matching(fields, _supported(served)), served)
+    return Selected(labels_matching(labels), fields_matching(fields, _selectable_of(served)), served)
 
 
-def _supported(served: Served) -> tuple[str, ...] | None:
-    every = ("metadata.name", "metadata.namespace")
+def _selectable_of(served: Served) -> Selectable:
     if served.custom:
-        return (*every, *(path.strip(".") for path in served.selectable))
-    own = FIELDS.get((served.group, served.kind))
-    return None if own is None else (*every, *own)
+        own = (path.strip(".") for path in served.selectable)
+        return _selectable(*own, namespaced=served.namespaced)
+    return FIELDS.get((served.group, served.kind), PLAIN)
 
 
 # -- pages ------------------------------------------------------------------------------------------------
@@ -142,15 +164,50 @@ def listed(store: Store, address: Address, options: ListOptions) -> Listed:
     chosen = selected(address.served, options.labels, options.fields)
     token = _read_token(options) if options.continue_token else None
     revision = _revision(options, store.revision, token)
-    after = _key_of(token.start, address.prefix) if token else ""
-    if options.version == "0" and token is None:  # whatever is at hand, and all of it
+    after = _key_of(token.start, address) if token else ""
+    narrow = address if token else _narrowed(address, chosen)
+    if options.version == "0":  # whatever is at hand, and all of it
         options = msgspec.structs.replace(options, limit=0)
     try:
-        found = store.scan(address.served.collection, address.prefix, after=after, revision=revision)
+        found = store.scan(address.served.collection, narrow.prefix, after=after, revision=revision)
     except Gone as gone:
         raise _gone(token) from gone
+    if not token:
+        looked_at = _looked_at(found.entries, chosen, narrow, newest=revision is None)
+        found = Scan(found.count, looked_at)
     shown = store.revision if revision is None else revision
-    return _page(found, chosen, options, shown, prefix=address.prefix)
+    return _page(found, chosen, options, shown, prefix=narrow.prefix)
+
+
+def _narrowed(address: Address, chosen: Selected) -> Address:
+    """What a first page is read from: one namespace, or one object of it, if fields ask for no other.
+
+    Tokens tell keys from there on, although the pages after the first are read from the whole address: the
+    server itself shows objects twice, or not at all, to whoever selects a namespace among all of them.
+    """
+    namespace = address.namespace
+    if address.served.namespaced and not namespace:
+        asked = chosen.fields.required("metadata.namespace") or ""
+        namespace = "" if dns_label(asked) else asked
+    name = chosen.fields.required("metadata.name") or ""
+    known = namespace or not address.served.namespaced
+    return msgspec.structs.replace(address, namespace=namespace, name=name if known else "")
+
+
+def _looked_at(
+    entries: Iterator[Entry], chosen: Selected, narrow: Address, *, newest: bool
+) -> Iterator[Entry]:
+    """The objects that the server considers: what follows the last one on a page makes for another page.
+
+    Those are not only the selected ones, unless an index or the very name leads to them.
+    """
+    if narrow.name:
+        return (entry for entry in entries if entry.key == narrow.key)
+    index = INDEXED.get((narrow.served.group, narrow.served.kind), "")
+    if not newest or chosen.fields.required(index) is None:
+        return entries
+    term = FieldSelector(tuple(term for term in chosen.fields.terms if term.field == index)[:1])
+    return filter(Selected(LabelSelector(), term, narrow.served).matches, entries)
 
 
 def _revision(options: ListOptions, current: int, token: _Token | None) -> int | None:
@@ -174,7 +231,7 @@ def version_number(text: str) -> int:
 
 
 def _page(found: Scan, chosen: Selected, options: ListOptions, revision: int, *, prefix: str) -> Listed:
-    """As many as are asked for of what is selected, and whether there are more."""
+    """As many as are asked for of what is selected, and whether there may be more."""
     matching = found.entries if chosen.is_everything else filter(chosen.matches, found.entries)
     if not options.limit:
         return Listed(entries=list(matching), revision=revision)
@@ -182,7 +239,7 @@ def _page(found: Scan, chosen: Selected, options: ListOptions, revision: int, *,
     if chosen.is_everything:
         left = found.count - len(page)
         return _cut(page, revision, prefix, left) if left else Listed(entries=page, revision=revision)
-    more = next(matching, None) is not None
+    more = len(page) == options.limit and next(found.entries, None) is not None
     return _cut(page, revision, prefix, None) if more else Listed(entries=page, revision=revision)
 
 
@@ -196,10 +253,10 @@ def _start(key: str, prefix: str) -> str:
     return f"/{key.removeprefix(prefix).removeprefix('/')}"
 
 
-def _key_of(start: str, prefix: str) -> str:
+def _key_of(start: str, address: Address) -> str:
     """The key that a token names."""
     name = start.rstrip("\0")
-    return f"{prefix}{name[1:]}" if prefix or name.count("/") > 1 else name
+    return f"{address.prefix}{name[1:]}" if address.served.namespaced else name
 
 
 def _written_token(token: _Token) -> str:

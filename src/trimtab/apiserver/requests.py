@@ -149,28 +149,35 @@ def list_options(query: Query) -> ListOptions:
         version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
     )
-    _check_match(options)
-    if "sendInitialEvents" in query:
-        told = "Forbidden: sendInitialEvents is forbidden for list"
-        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "sendInitialEvents"))
+    causes = [*_match_causes(options), *_initial_events_causes(query)]
+    if causes:
+        raise invalid_options("ListOptions", *causes)
     return options
 
 
-def _check_match(options: ListOptions) -> None:
+def _match_causes(options: ListOptions) -> Iterator[Cause]:
+    """All that is wrong with how the version of a list is to be matched."""
+    field = "resourceVersionMatch"
     if not options.match:
         return
     if not options.version:
         told = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
-        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
+        yield _cause("FieldValueForbidden", told, field)
     if options.continue_token:
         told = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
-        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
+        yield _cause("FieldValueForbidden", told, field)
     if options.match not in ("Exact", "NotOlderThan"):
         told = f'Unsupported value: {quoted(options.match)}: supported values: "Exact", "NotOlderThan", ""'
-        raise invalid_options("ListOptions", _cause("FieldValueNotSupported", told, "resourceVersionMatch"))
+        yield _cause("FieldValueNotSupported", told, field)
     if options.match == "Exact" and options.version == "0":
         told = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        raise invalid_options("ListOptions", _cause("FieldValueForbidden", told, "resourceVersionMatch"))
+        yield _cause("FieldValueForbidden", told, field)
+
+
+def _initial_events_causes(query: Query) -> Iterator[Cause]:
+    if "sendInitialEvents" in query:
+        told = "Forbidden: sendInitialEvents is forbidden for list"
+        yield _cause("FieldValueForbidden", told, "sendInitialEvents")
 
 
 def selected_for_deletion(query: Query) -> ListOptions:

@@ -7,16 +7,19 @@ the status is written apart, deletion is immediate and leaves what the object ow
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.requests import Address
-from trimtab.kube.merging.apply import Target
+from trimtab.apiserver.versions import converted, convertible_to
+from trimtab.kube.merging.apply import Form, Target
 from trimtab.kube.merging.fields import EMPTY, FieldSet, path
 from trimtab.kube.merging.typed import same
 from trimtab.kube.schemas.creation import naming_secrets, with_sources
+from trimtab.kube.schemas.kinds import built_in
 
 Json = dict[str, Any]
 
@@ -108,7 +111,26 @@ def target_of(served: Served, subresource: str, versions: frozenset[str] | None 
         blank=served.blank,
         served=versions,
         versions=served.schemas if served.custom else None,
+        forms=_forms(served),
     )
+
+
+def _forms(served: Served) -> Mapping[str, Form]:
+    """The other versions of a built-in kind, in its own group, in which fields have other names."""
+    back = partial(_in_version, served.api_version, served)
+    schemas = {
+        other: built_in().schema(served.group, other.rpartition("/")[2], served.kind)
+        for other in convertible_to(served)
+    }
+    return {
+        other: Form(schema, partial(_in_version, other, served), back)
+        for other, schema in schemas.items()
+        if schema is not None
+    }
+
+
+def _in_version(api_version: str, served: Served, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    return converted(dict(manifest), api_version, served)
 
 
 def _reset(served: Served, subresource: str) -> FieldSet:

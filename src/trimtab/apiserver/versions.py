@@ -16,6 +16,7 @@ from msgspec import Struct
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.store import Entry
 from trimtab.kube.refusals import Refused
+from trimtab.kube.schemas.autoscalers import v1_from_v2, v2_from_v1
 from trimtab.kube.schemas.defaults import coerced, filled
 from trimtab.kube.schemas.pruning import pruned
 from trimtab.kube.schemas.schema import Schema
@@ -152,35 +153,19 @@ def _core_from_events(event: Json) -> Json:
     return {**unsaid, **{names.get(name, name): value for name, value in event.items()}}
 
 
-def _v1_from_v2(autoscaler: Json) -> Json:
-    """The first processor metric has a field of its own in v1; others are not shown by it."""
-    spec = {name: value for name, value in autoscaler["spec"].items() if name not in ("metrics", "behavior")}
-    for metric in autoscaler["spec"].get("metrics") or ():
-        target = (metric.get("resource") or {}).get("target") or {}
-        is_cpu = metric.get("type") == "Resource" and metric["resource"].get("name") == "cpu"
-        if is_cpu and "averageUtilization" in target:
-            spec["targetCPUUtilizationPercentage"] = target["averageUtilization"]
-    status = autoscaler.get("status") or {}
-    kept = {name: value for name, value in status.items() if name not in ("conditions", "currentMetrics")}
-    return {**autoscaler, "spec": spec, "status": {"currentReplicas": 0, "desiredReplicas": 0, **kept}}
-
-
-def _v2_from_v1(autoscaler: Json) -> Json:
-    spec = {n: v for n, v in autoscaler["spec"].items() if n != "targetCPUUtilizationPercentage"}
-    percentage = autoscaler["spec"].get("targetCPUUtilizationPercentage")
-    if percentage is not None:
-        target = {"type": "Utilization", "averageUtilization": percentage}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-    status = {"currentMetrics": None, **(autoscaler.get("status") or {})}
-    status.pop("currentCPUUtilizationPercentage", None)
-    if not status.get("currentReplicas"):
-        status.pop("currentReplicas", None)
-    return {**autoscaler, "spec": spec, "status": status}
-
-
 CONVERSIONS: Mapping[tuple[str, str], Callable[[Json], Json]] = {
     ("v1", "events.k8s.io/v1"): _events_from_core,
     ("events.k8s.io/v1", "v1"): _core_from_events,
-    ("autoscaling/v2", "autoscaling/v1"): _v1_from_v2,
-    ("autoscaling/v1", "autoscaling/v2"): _v2_from_v1,
+    ("autoscaling/v2", "autoscaling/v1"): v1_from_v2,
+    ("autoscaling/v1", "autoscaling/v2"): v2_from_v1,
 }
+
+
+def convertible_to(served: Served) -> tuple[str, ...]:
+    """The other versions of a built-in kind in its own group."""
+    if served.custom:
+        return ()
+    group = f"{served.group}/"
+    return tuple(
+        after for before, after in CONVERSIONS if before == served.api_version and after.startswith(group)
+    )

@@ -329,29 +329,37 @@ class FieldSelector(Struct, frozen=True):
         """Whether an object with these selectable fields is selected; a field that is not there is empty."""
         return all((fields.get(term.field, "") == term.value) != term.negated for term in self.terms)
 
+    def required(self, field: str) -> str | None:
+        """The value that a field must have, if only one will do."""
+        return next((term.value for term in self.terms if term.field == field and not term.negated), None)
+
 
 _TERM = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)", re.DOTALL)
 _PARTS = re.compile(r"(?:\\.|[^,\\]|\\$)+", re.DOTALL)
 
 
-def fields_matching(text: str, supported: Collection[str] | None = None) -> FieldSelector:
-    """Read a field selector as requests carry it.
+class Selectable(Struct, frozen=True):
+    """The fields that a kind lets its objects be selected by, and how it refuses others.
 
-    `supported` are the fields of a kind that has its own; None stands for kinds that have none but the name
-    and the namespace, which are refused in other words.
+    Of the words, `{field}` stands for what was asked for, and `{quoted}` for the same in quotes.
     """
+
+    fields: Collection[str] = EVERY_KIND
+    refusal: str = '{quoted} is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+PLAIN: Final = Selectable()
+
+
+def fields_matching(text: str, selectable: Selectable = PLAIN) -> FieldSelector:
+    """Read a field selector as requests carry it; a term that says nothing at all asks for nothing."""
     terms = [_term(text, part) for part in sorted(_PARTS.findall(text))]
-    for term in terms:
-        if term.field not in (EVERY_KIND if supported is None else supported):
-            raise BadSelector(_unsupported(term.field, own=supported is not None))
-    return FieldSelector(tuple(terms))
-
-
-def _unsupported(field: str, *, own: bool) -> str:
-    if own:
-        return f"field label not supported: {field}"
-    known = ", ".join(map(gotext.quoted, EVERY_KIND))
-    return f"{gotext.quoted(field)} is not a known field selector: only {known}"
+    asked = tuple(term for term in terms if term.field or term.value)
+    for term in asked:
+        if term.field not in selectable.fields:
+            told = selectable.refusal.format(field=term.field, quoted=gotext.quoted(term.field))
+            raise BadSelector(told)
+    return FieldSelector(asked)
 
 
 def _term(text: str, part: str) -> FieldTerm:

@@ -138,6 +138,28 @@ async def test_what_happens_when_a_job_is_still_running(policy: str, left: list[
         assert await names(stage) == left
 
 
+async def test_moments_at_a_fixed_distance_are_counted_from_the_last_one() -> None:
+    async with at_work() as stage:
+        await stage.create(cron_job(schedule="@every 1m"))
+        await stage.wait(30)
+        await stage.patch("CronJob", "clock", {"metadata": {"labels": {"looked": "at"}}})
+        await stage.wait(30)
+        assert await names(stage) == ["clock+1"]
+        await stage.wait(61)
+        assert await names(stage) == ["clock+1", "clock+2"]
+
+
+async def test_of_several_moments_in_one_minute_one_gets_a_job() -> None:
+    async with at_work() as stage:
+        await stage.create(cron_job(schedule="@every 20s"))
+        await stage.wait(55)
+        assert await names(stage) == ["clock+0"]
+        status = (await stage.get("CronJob", "clock"))["status"]
+        assert status["lastScheduleTime"] == "2026-01-01T00:00:20Z"
+        await stage.wait(5)
+        assert await names(stage) == ["clock+0", "clock+1"]
+
+
 async def test_a_suspended_cron_job_does_not_fire() -> None:
     async with at_work() as stage:
         await stage.create(cron_job(suspend=True))

@@ -301,6 +301,13 @@ async def cron_job_replaces(stage: Stage) -> None:
     await stage.patch("CronJob", "clock", {"spec": {"suspend": True}})
 
 
+async def cron_job_at_a_distance(stage: Stage) -> None:
+    """Moments that are counted from the beginning rather than read from a clock."""
+    await stage.create(cron_job_of(schedule="@every 15s"))
+    await stage.until_status("CronJob", "clock", lambda status: "lastSuccessfulTime" in status)
+    await stage.patch("CronJob", "clock", {"spec": {"suspend": True}})
+
+
 async def cron_job_without_history(stage: Stage) -> None:
     await stage.create(cron_job_of(successfulJobsHistoryLimit=0, startingDeadlineSeconds=30))
     await stage.until_status("CronJob", "clock", lambda status: "lastSuccessfulTime" in status)
@@ -411,6 +418,7 @@ RULES: Mapping[str, Callable[[Stage], Awaitable[None]]] = {
     "a cron job that forbids": cron_job_forbids,
     "a cron job that replaces": cron_job_replaces,
     "a cron job without history": cron_job_without_history,
+    "a cron job at a fixed distance": cron_job_at_a_distance,
     "a job by hand": job_by_hand,
     "owners in a circle": owners_in_a_circle,
     "owners elsewhere": owners_elsewhere,

@@ -67,6 +67,13 @@ WEBHOOKS = _resource(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
+SIGNING_REQUESTS = _resource(
+    "certificates.k8s.io/v1",
+    "CertificateSigningRequest",
+    "certificatesigningrequests",
+    namespaced=False,
+)
+RESOURCE_SLICES = _resource("resource.k8s.io/v1", "ResourceSlice", "resourceslices", namespaced=False)
 DEFINITIONS = _resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

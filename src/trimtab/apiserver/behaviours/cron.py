@@ -28,6 +28,12 @@ class Moments(Struct, frozen=True):
             found, step = step, self.after(step)
         return found
 
+    def upcoming(self, since: datetime, now: datetime) -> datetime | None:
+        """The first moment after `now`; moments at a fixed distance are counted from `since`."""
+        if self.schedule.every is None:
+            return self.after(now)
+        return self.after(self.last(since, now) or since)
+
     def _shortly_before(self, since: datetime, until: datetime) -> datetime:
         """Where to begin looking: of moments at a fixed distance there may be thousands in between."""
         every = self.schedule.every

@@ -69,15 +69,32 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     news = [_unexpected(cron_job, each) for each in running if each not in active]
     if not (job and cron_job["spec"].get("concurrencyPolicy") == "Replace"):
         news += _missing(world, cron_job)
-    status = _status(cron_job, jobs, active, due if job else None)
+    served = due if due and job and _is_made_for(job, cron_job, due) else None
+    status = _status(cron_job, jobs, active, served)
     if status != status_of(cron_job):
         changes.append(Update(body=with_status(cron_job, status), subresource="status"))
     elif due and job is None:
         started = list(_started(cron_job, active, due))
         news += [] if started else [News(cron_job, "JobAlreadyActive", _FORBIDDEN)]
         changes += started
-    again = schedule.after(now) if schedule else None
+    again = schedule.upcoming(_counted_from(cron_job), now) if schedule else None
     return Decision(changes=tuple(changes), again=again, news=tuple(news))
+
+
+def _is_made_for(job: Manifest, cron_job: Manifest, due: datetime) -> bool:
+    """Whether a Job is that of this very moment: of several moments in one minute only one gets a Job.
+
+    Jobs are called after the minute. The real controller finds the name taken, stumbles, and tries again
+    until the minute is over.
+    """
+    marks = job["metadata"].get("annotations") or {}
+    return bool(marks.get(SCHEDULED) == _mark(cron_job, due))
+
+
+def _mark(cron_job: Manifest, due: datetime) -> str:
+    """A moment as Jobs carry it: by the clocks of the CronJob's place."""
+    at = due.astimezone(ZoneInfo(cron_job["spec"].get("timeZone") or "UTC")).isoformat()
+    return at.replace("+00:00", "Z")
 
 
 def _unexpected(cron_job: Manifest, job: Manifest) -> News:
@@ -110,13 +127,17 @@ def _schedule(cron_job: Manifest) -> Moments | None:
 
 def _due(cron_job: Manifest, schedule: Moments, now: datetime) -> datetime | None:
     """The latest moment that has come and was not served yet."""
-    last = moment(status_of(cron_job).get("lastScheduleTime"))
-    since = last or created_at(cron_job)
+    since = _counted_from(cron_job)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
     if deadline is not None:
         since = max(since, now - timedelta(seconds=deadline))
     found = schedule.last(since, now)
-    return None if found == last else found
+    return None if found == moment(status_of(cron_job).get("lastScheduleTime")) else found
+
+
+def _counted_from(cron_job: Manifest) -> datetime:
+    """From when on moments count: the last one that was served, or the beginning."""
+    return moment(status_of(cron_job).get("lastScheduleTime")) or created_at(cron_job)
 
 
 def _started(cron_job: Manifest, active: Sequence[Manifest], due: datetime) -> Iterator[Change]:
@@ -132,12 +153,11 @@ def _started(cron_job: Manifest, active: Sequence[Manifest], due: datetime) -> I
 def _job(cron_job: Manifest, due: datetime) -> dict[str, Any]:
     template = cron_job["spec"]["jobTemplate"]
     metadata = template.get("metadata") or {}
-    at = due.astimezone(ZoneInfo(cron_job["spec"].get("timeZone") or "UTC")).isoformat()
     made = {
         "name": job_name(cron_job, due),
         "namespace": namespace_of(cron_job),
         "labels": metadata.get("labels") or {},
-        "annotations": {**(metadata.get("annotations") or {}), SCHEDULED: at.replace("+00:00", "Z")},
+        "annotations": {**(metadata.get("annotations") or {}), SCHEDULED: _mark(cron_job, due)},
         "ownerReferences": [controller_reference(cron_job)],
     }
     kind = {"apiVersion": "batch/v1", "kind": "Job"}

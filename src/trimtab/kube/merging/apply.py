@@ -11,7 +11,7 @@ Pure: `now` is an argument.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -74,6 +74,14 @@ UNOWNED = FieldSet.of(
 )
 
 
+class Form(Struct, frozen=True):
+    """Another version of a kind: its shape, and the way there and back."""
+
+    shape: Shape
+    there: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    back: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
 class Target(Struct, frozen=True, kw_only=True):
     """What is written to: a kind in one version, or a subresource of it."""
 
@@ -89,10 +97,24 @@ class Target(Struct, frozen=True, kw_only=True):
     served: frozenset[str] | None = None
     #: the shapes of all versions of a custom resource; None where fields have the same names in all of them
     versions: Mapping[str, Shape] | None = None
+    #: the other versions of a built-in kind in which fields have other names
+    forms: Mapping[str, Form] = {}
 
     def shape_in(self, api_version: str) -> Shape:
         """The shape of the kind in one of its versions."""
+        if form := self.forms.get(api_version):
+            return form.shape
         return (self.versions or {}).get(api_version, self.shape)
+
+    def seen_in(self, value: Mapping[str, Any], api_version: str) -> Mapping[str, Any]:
+        """An object of this version as it is in another one."""
+        form = self.forms.get(api_version)
+        return form.there(value) if form else value
+
+    def back_from(self, value: Mapping[str, Any], api_version: str) -> Mapping[str, Any]:
+        """An object of another version as it is in this one."""
+        form = self.forms.get(api_version)
+        return form.back(value) if form else value
 
 
 class _Conflicts(Exception):
@@ -216,7 +238,8 @@ def _check_convertible(value: Mapping[str, Any], api_version: str, target: Targe
 def _compared(
     live: Mapping[str, Any], new: Mapping[str, Any], target: Target, api_version: str
 ) -> Comparison:
-    return compared(live, new, target.shape_in(api_version)).outside(target.reset)
+    before, after = (target.seen_in(each, api_version) for each in (live, new))
+    return compared(before, after, target.shape_in(api_version)).outside(target.reset)
 
 
 def _changes(
@@ -265,7 +288,7 @@ def applied(
     owners = _recorded(old)
     bare = _bare(old)
     if not owners and live is not None:
-        _check_live(bare, target)
+        _check_unowned(bare, target)
         owners = capped(_after_update(target.blank, bare, {}, target, BEFORE_FIRST_APPLY, now))
     _check_config(config, target)
     _check_live(bare, target)
@@ -346,19 +369,21 @@ def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, targ
         new, last.api_version, target, f"{told}failed to convert merged object to last applied version: "
     )
     shape = target.shape_in(last.api_version)
-    formerly = with_named(last.fields, shape)
-    rest = without(new, formerly, shape)
+    formerly, seen = with_named(last.fields, shape), target.seen_in(new, last.api_version)
+    rest = target.back_from(without(seen, formerly, shape), last.api_version)
     # Structs vanish with their last field, so parents of what somebody owns are put back first ...
     for version, owned in versions.items():
         at = f"object at version {version}: "
         _check_convertible(
             new, version, target, f"{told}failed add back owned items: failed to convert merged {at}"
         )
-        rest = _with_owned(new, rest, owned, target.shape_in(version))
+        whole, less = (target.seen_in(each, version) for each in (new, rest))
+        rest = target.back_from(_with_owned(whole, less, owned, target.shape_in(version)), version)
     # ... and then everything that was not ours to remove.
-    everything = with_named(set_of(new, shape), shape)
-    gone = (everything - with_named(set_of(rest, shape), shape)) & formerly
-    return without(new, gone, shape)
+    everything, left = (
+        with_named(set_of(each, shape), shape) for each in (seen, target.seen_in(rest, last.api_version))
+    )
+    return target.back_from(without(seen, (everything - left) & formerly, shape), last.api_version)
 
 
 def _owned_by_version(owners: Owners, first: str) -> dict[str, FieldSet]:
@@ -411,6 +436,14 @@ def _check_live(live: Mapping[str, Any], target: Target) -> None:
     found = _problems(live, target)
     if found:
         raise _untypable("live", live, found)
+
+
+def _check_unowned(live: Mapping[str, Any], target: Target) -> None:
+    """The same of an object of which nobody owns anything: that is found before what is applied is read."""
+    found = _problems(live, target)
+    if found:
+        what = f"failed to convert new object ({_spoken_object(live)}) to smd typed: {_spoken(found)}"
+        raise internal_error(f"failed to create manager for existing fields: {what}")
 
 
 def _problems(value: Mapping[str, Any], target: Target) -> list[Problem]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from trimtab.kube.gojson import json_word
 from trimtab.kube.quantity import BadQuantity, parse_quantity
 from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, Schema
 from trimtab.kube.times import MICRO_LAYOUT, SECONDS_LAYOUT, time_problem
@@ -239,23 +240,9 @@ def _base64_problem(text: str) -> int | None:
 
 
 def _mismatch(value: Any, named: str, wanted: str) -> Problem:
-    return Problem(f"json: cannot unmarshal {_word(value)} into Go {_place(named)} of type {wanted}")
+    return Problem(f"json: cannot unmarshal {json_word(value)} into Go {_place(named)} of type {wanted}")
 
 
 def _place(named: str) -> str:
     """What was to be filled: a field, or just a value, where what is copied is no field's text."""
     return f"struct field {named}" if named else "value"
-
-
-def _word(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "number"

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from trimtab.kube.quantity import BadQuantity, Quantity, parse_quantity
+from trimtab.kube.schemas.autoscalers import in_v2, v1_from_v2, v2_from_v1
 from trimtab.kube.schemas.images import image_tag
 
 Json = dict[str, Any]
@@ -239,6 +240,14 @@ def scaling_behavior(given: Given) -> Json:
     }
 
 
+def old_autoscaler(given: Given) -> Json:
+    """What v1 says in annotations is completed as in v2, in which it is kept."""
+    made = v2_from_v1(given)
+    if behavior := made["spec"].get("behavior"):
+        made["spec"]["behavior"] = scaling_behavior(behavior)
+    return v1_from_v2(made)
+
+
 # -- services and networks -------------------------------------------------------------------------------
 
 
@@ -422,6 +431,9 @@ RULES: Mapping[str, Rule] = {
     "io.k8s.api.autoscaling.v2.HPAScalingRules": Rule(
         dict, ("policies", "selectPolicy", "stabilizationWindowSeconds", "tolerance")
     ),
+    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rule(old_autoscaler, ()),
+    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec": Rule(dict, ("targetCPUUtilizationPercentage",)),
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rule(in_v2, ()),
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior": Rule(
         scaling_behavior, ("scaleUp", "scaleDown")
     ),

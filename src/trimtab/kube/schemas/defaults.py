@@ -22,7 +22,7 @@ from typing import Any
 from trimtab.kube.quantity import BadQuantity, parse_quantity
 from trimtab.kube.schemas.default_rules import RULES, SWITCHED_OFF
 from trimtab.kube.schemas.schema import INT_OR_STRING, MICRO_TIME, QUANTITY, TIME, UNDECLARED, Schema
-from trimtab.kube.times import BadTime, micro_text, parse_time, seconds_text
+from trimtab.kube.times import micro_text, parse_time, seconds_text
 
 RESOURCE_LIST = "v1.ResourceList"  # amounts of resources, which the server keeps to thousandths
 #: maps and lists that may not be empty: they are kept if they are, since the refusal tells of them
@@ -165,17 +165,25 @@ def _element(value: Any, schema: Schema | None) -> Any:
 
 
 def _scalar(value: Any, schema: Schema) -> Any:
-    """Quantities and times in the server's own writing; what cannot be read stays for validation to judge."""
+    """Quantities, times and bytes in the server's own writing; what cannot be read stays to be judged."""
     try:
+        if schema.format == "byte" and isinstance(value, str):
+            return _respelled(value)
         if schema.model == QUANTITY and not isinstance(value, bool):
             return str(parse_quantity(value))
         if schema.model == TIME and isinstance(value, str):
             return seconds_text(parse_time(value))
         if schema.model == MICRO_TIME and isinstance(value, str):
             return micro_text(parse_time(value))
-    except (BadQuantity, BadTime):
+    except ValueError:  # BadQuantity, BadTime, or no base64
         pass
     return value
+
+
+def _respelled(text: str) -> str:
+    """Base64 in its one spelling: without ends of lines, and without bits that stand for nothing."""
+    digits = text.replace("\r", "").replace("\n", "")
+    return base64.b64encode(base64.b64decode(digits, validate=True)).decode()
 
 
 def _amount(value: Any) -> Any:

@@ -17,7 +17,7 @@ from tests.contract.cluster.kinds import (
     with_spec,
 )
 from tests.contract.cluster.stage import Stage
-from trimtab.kube.cluster import FieldValidation, PatchType, Write, Written
+from trimtab.kube.cluster import FieldValidation, PatchType, Selection, Write, Written
 from trimtab.kube.discovery import Resource
 
 TABLE = Table(__name__)
@@ -473,3 +473,12 @@ async def a_version_that_is_stored_stays(stage: Stage) -> None:
     await stage.patch(
         DEFINITIONS, name, {"spec": {"versions": [_version("v2", storage=True)]}}, how=PatchType.MERGE
     )
+
+
+@case("list", "field selectors")
+async def what_is_in_no_namespace_is_not_selected_by_one(stage: Stage) -> None:
+    group = "worlds.trimtab.dev"
+    await defined(stage, with_spec(definition("World", group), scope="Cluster"))
+    worlds = things(group, kind="World", namespaced=False)
+    for selector in ("metadata.namespace=x", "metadata.namespace=", "metadata.name=x"):
+        await stage.list(worlds, select=Selection(fields=selector))

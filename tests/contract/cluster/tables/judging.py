@@ -570,6 +570,21 @@ async def bytes_one_by_one(stage: Stage) -> None:
         await stage.update(SECRETS, "a", named(SECRETS, "a", data={"k": value}))
 
 
+@case("create", "wrong shapes")
+async def base64_that_is_spelled_otherwise(stage: Stage) -> None:
+    for value in ("YWI=\n", "Y\r\nWI=", "YWJ=", "YW I=", "YWI", "\n"):
+        await stage.create(SECRETS, named(SECRETS, "a", data={"k": value}), write=TRIED)
+    await stage.apply(SECRETS, "a", named(SECRETS, "a", data={"k": "YWI=\n"}))
+    await stage.apply(SECRETS, "a", named(SECRETS, "a", data={"k": "YWI="}), manager="two")
+
+
+@case("apply", "wrong shapes")
+async def an_account_whose_secrets_have_no_names_belongs_to_nobody(stage: Stage) -> None:
+    await stage.given(ACCOUNTS, named(ACCOUNTS, "a", secrets=[{}]))
+    await stage.apply(ACCOUNTS, "a", named(ACCOUNTS, "a"))
+    await stage.apply(ACCOUNTS, "a", named(ACCOUNTS, "a", secrets=[{"uid": "x"}]))
+
+
 BODIES: tuple[tuple[Resource, dict[str, Any]], ...] = (
     (CONFIG_MAPS, config_map("a")),
     (SECRETS, named(SECRETS, "a")),

@@ -9,10 +9,16 @@ from tests.contract.cluster.kinds import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     GADGETS,
+    JOBS,
     NAMESPACES,
+    NODES,
     PODS,
+    REPLICA_SETS,
+    RESOURCE_SLICES,
     SECRETS,
     SERVICES,
+    SIGNING_REQUESTS,
+    VOLUMES,
     config_map,
     deployment,
     gadget,
@@ -165,6 +171,17 @@ FIELDS: dict[str, tuple[Resource, str]] = {
     "a service's type": (SERVICES, "spec.type=ClusterIP"),
     "a namespace's phase": (NAMESPACES, "status.phase=Nothing"),
     "a deployment's field": (DEPLOYMENTS, "spec.replicas=1"),
+    "a replica set's size": (REPLICA_SETS, "status.replicas=0"),
+    "an unknown field of a job": (JOBS, "status.phase=x"),
+    "an unknown field of a resource slice": (RESOURCE_SLICES, "spec.pool=x"),
+    "a resource slice's driver": (RESOURCE_SLICES, "spec.driver=none.example"),
+    "the namespace of a node": (NODES, "metadata.namespace=x"),
+    "the namespace of a namespace": (NAMESPACES, "metadata.namespace=x"),
+    "the namespace of a signing request": (SIGNING_REQUESTS, "metadata.namespace=x"),
+    "the namespace of a volume": (VOLUMES, "metadata.namespace=x"),
+    "nothing at all": (CONFIG_MAPS, "="),
+    "nothing of a custom object": (GADGETS, "!="),
+    "nothing, and a name": (PODS, "==,metadata.name=q"),
 }
 
 
@@ -226,6 +243,31 @@ async def pages_of_a_selection_do_not_say_how_many_remain(stage: Stage) -> None:
     )
     await stage.list(CONFIG_MAPS, page_size=2, select=Selection(labels="odd=1"))
     await stage.list(CONFIG_MAPS, page_size=2, select=Selection(fields="metadata.name!=c-0"))
+
+
+@case("list", "paging")
+async def a_page_before_what_is_not_selected_is_not_the_last(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, *(config_map(name, {"is": name}) for name in ("a", "b", "c")))
+    for labels in ("is=b", "is=c", "is in (a,b)", "is in (a,c)"):
+        await stage.list(CONFIG_MAPS, page_size=1, select=Selection(labels=labels))
+    await stage.list(CONFIG_MAPS, page_size=2, select=Selection(fields="metadata.name!=c"))
+
+
+@case("list", "paging")
+async def a_page_of_one_name_is_the_last(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"), config_map("b"))
+    await stage.given(PODS, pod("p", nodeName="n"), pod("q"))
+    select = Selection(fields="metadata.name=a")
+    await stage.list(CONFIG_MAPS, page_size=1, select=select)
+    for fields in ("spec.nodeName=n", "spec.schedulerName=default-scheduler,metadata.name!=q"):
+        await stage.list(PODS, page_size=1, select=Selection(fields=fields))
+
+
+@case("list", "paging")
+async def pages_of_a_namespace_that_is_selected_among_all(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, *(config_map(f"0-{number}") for number in range(3)))
+    select = Selection(fields=f"metadata.namespace={stage.namespace}")
+    await stage.list(CONFIG_MAPS, namespace="", page_size=2, select=select)
 
 
 @case("list", "paging")

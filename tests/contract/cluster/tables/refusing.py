@@ -18,6 +18,7 @@ from tests.contract.cluster.kinds import (
     JOBS,
     NAMESPACES,
     NETWORK_POLICIES,
+    OLD_AUTOSCALERS,
     PODS,
     PRIORITY_CLASSES,
     ROLE_BINDINGS,
@@ -85,6 +86,43 @@ for what, fields_ in METADATA.items():
     TABLE.add("create", "invalid metadata", what, _metadata, fields_)
 
 PATHS = [{"path": "x", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 0}}}}]
+
+
+def scaled(version: str, kind: str = "Deployment") -> dict[str, Any]:
+    return {"kind": kind, "name": "web", "apiVersion": version}
+
+
+USED = {"type": "Utilization", "averageUtilization": 50}
+METRICS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "something unknown": {"type": "Luck"},
+    "something else than it says": {"type": "Pods", "resource": {"name": "cpu", "target": USED}},
+    "two things": {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": USED},
+        "pods": {"metric": {"name": "x"}, "target": {"type": "AverageValue", "averageValue": "1"}},
+    },
+    "pods that need less than nothing": {
+        "type": "Pods",
+        "pods": {"metric": {"name": "x"}, "target": {"type": "AverageValue", "averageValue": "-1"}},
+    },
+    "an object of no version": {
+        "type": "Object",
+        "object": {
+            "describedObject": scaled("a/b/c", kind=""),
+            "metric": {"name": "x"},
+            "target": {"type": "Value", "value": "1"},
+        },
+    },
+    "a container without a name": {
+        "type": "ContainerResource",
+        "containerResource": {"name": "a b", "container": "A", "target": USED},
+    },
+    "a container's luck": {
+        "type": "ContainerResource",
+        "containerResource": {"name": "luck", "container": "a", "target": USED},
+    },
+}
 INVALID: dict[str, tuple[Resource, dict[str, Any]]] = {
     "a config map's key": (CONFIG_MAPS, named(CONFIG_MAPS, "a", data={"bad key": "1"})),
     "a config map's key in both": (CONFIG_MAPS, config_map("a", x="1") | {"binaryData": {"x": "MQ=="}}),
@@ -93,6 +131,28 @@ INVALID: dict[str, tuple[Resource, dict[str, Any]]] = {
         named(SECRETS, "a", type="kubernetes.io/tls", data={"tls.crt": "MQ=="}),
     ),
     "a docker secret without its key": (SECRETS, named(SECRETS, "a", type="kubernetes.io/dockerconfigjson")),
+    **{
+        f"a docker secret that holds {what}": (
+            SECRETS,
+            named(SECRETS, "a", type="kubernetes.io/dockercfg", stringData={".dockercfg": text}),
+        )
+        for what, text in {
+            "nothing": "",
+            "null": "null",
+            "a list": "[]",
+            "a number": "1",
+            "a text": '"x"',
+            "half an object": '{"a"',
+            "a word": "nope",
+            "two objects": "{}{}",
+            "no letters": "\u2603",
+        }.items()
+    },
+    "an ssh secret without its key": (SECRETS, named(SECRETS, "a", type="kubernetes.io/ssh-auth")),
+    "an ssh secret with an empty key": (
+        SECRETS,
+        named(SECRETS, "a", type="kubernetes.io/ssh-auth", data={"ssh-privatekey": ""}),
+    ),
     "a secret's key": (SECRETS, named(SECRETS, "a", data={"bad key": "MQ=="})),
     "a token of an account": (SECRETS, named(SECRETS, "a", type="kubernetes.io/service-account-token")),
     "a basic-auth secret": (SECRETS, named(SECRETS, "a", type="kubernetes.io/basic-auth")),
@@ -339,6 +399,40 @@ INVALID: dict[str, tuple[Resource, dict[str, Any]]] = {
     ),
     "a budget with both": (BUDGETS, named(BUDGETS, "a", spec={"minAvailable": 1, "maxUnavailable": 1})),
     "a budget's number": (BUDGETS, named(BUDGETS, "a", spec={"minAvailable": "150%"})),
+    **{
+        f"an autoscaler of {version or 'no version'}": (
+            AUTOSCALERS,
+            named(AUTOSCALERS, "a", spec={"maxReplicas": 1, "scaleTargetRef": scaled(version)}),
+        )
+        for version in ("", "v1", "/v1", "x/", "a/b/c")
+    },
+    "an old autoscaler of another version": (
+        OLD_AUTOSCALERS,
+        named(OLD_AUTOSCALERS, "a", spec={"maxReplicas": 1, "scaleTargetRef": scaled("a/b/c")}),
+    ),
+    "an old autoscaler that wants nothing": (
+        OLD_AUTOSCALERS,
+        named(
+            OLD_AUTOSCALERS,
+            "a",
+            spec={
+                "maxReplicas": 1,
+                "scaleTargetRef": scaled("apps/v1"),
+                "targetCPUUtilizationPercentage": 0,
+            },
+        ),
+    ),
+    **{
+        f"an autoscaler by {what}": (
+            AUTOSCALERS,
+            named(
+                AUTOSCALERS,
+                "a",
+                spec={"maxReplicas": 1, "scaleTargetRef": scaled("apps/v1"), "metrics": [metric]},
+            ),
+        )
+        for what, metric in METRICS.items()
+    },
     "an autoscaler without anything": (AUTOSCALERS, named(AUTOSCALERS, "a", spec={})),
     "an autoscaler's bounds": (
         AUTOSCALERS,

@@ -19,6 +19,7 @@ from tests.contract.cluster.kinds import (
     JOBS,
     LEASES,
     NETWORK_POLICIES,
+    OLD_AUTOSCALERS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
     ROLES,
@@ -28,6 +29,7 @@ from tests.contract.cluster.kinds import (
     named,
     templated,
     with_metadata,
+    with_spec,
 )
 from tests.contract.cluster.stage import Stage
 from trimtab.kube.cluster import PatchType, Write
@@ -334,3 +336,154 @@ async def times_in_letters_beyond_ascii(stage: Stage) -> None:
         "\u0662020-01-01T00:00:00.000000Z",
     ):
         await stage.create(LEASES, named(LEASES, "a", spec={"renewTime": time}))
+
+
+# -- autoscalers in both of their versions ----------------------------------------------------------------
+
+_SELECTOR = {"matchLabels": {"a": "<b>"}}
+EVERY_METRIC: list[dict[str, Any]] = [
+    {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 7}},
+    },
+    {
+        "type": "Resource",
+        "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1.5"}},
+    },
+    {
+        "type": "ContainerResource",
+        "containerResource": {
+            "name": "cpu",
+            "container": "web",
+            "target": {"type": "Utilization", "averageUtilization": 9},
+        },
+    },
+    {
+        "type": "Pods",
+        "pods": {
+            "metric": {"name": "x", "selector": _SELECTOR},
+            "target": {"type": "AverageValue", "averageValue": "1"},
+        },
+    },
+    {
+        "type": "Object",
+        "object": {
+            "describedObject": {"kind": "Service", "name": "s"},
+            "metric": {"name": "x"},
+            "target": {"type": "AverageValue", "averageValue": "1k"},
+        },
+    },
+    {
+        "type": "External",
+        "external": {
+            "metric": {"name": "x", "selector": _SELECTOR},
+            "target": {"type": "Value", "value": "1000m"},
+        },
+    },
+]
+OLD_NOTES: dict[str, dict[str, str]] = {
+    "nothing that can be read": {
+        "metrics": "x",
+        "behavior": "[]",
+        "conditions": "{}",
+        "current-metrics": "1",
+    },
+    "nothing": {"metrics": "null", "behavior": "{}", "conditions": "[]", "current-metrics": ""},
+    "metrics": {
+        "metrics": '[{"type":"Pods","pods":{"metricName":"x","targetAverageValue":"1000m"}},'
+        '{"type":"External","external":{"metricName":"y","targetAverageValue":"2"}}]'
+    },
+    "things of other types": {
+        "metrics": '[{"type":"Pods","pods":{"metricName":5}}]',
+        "behavior": '{"scaleUp":{"policies":[{"value":"x"}]}}',
+        "current-metrics": '[{"type":"Pods","pods":[]}]',
+        "conditions": '[{"type":1}]',
+    },
+    "half a policy": {"behavior": '{"scaleDown":{"policies":[{}]}}'},
+    "amounts that are none": {"metrics": '[{"type":"Pods","pods":{"targetAverageValue":"x"}}]'},
+    "behaviour": {"behavior": '{"scaleUp":{"policies":[{"Type":"Pods","Value":1,"periodSeconds":5}]}}'},
+    "metrics that are wrong": {
+        "metrics": '[{"type":"Pods","pods":{"metricName":"","targetAverageValue":"0"}}]'
+    },
+}
+
+
+@case("get", "several versions")
+async def an_old_autoscaler_tells_the_rest_in_annotations(stage: Stage) -> None:
+    behavior = {"scaleUp": {"stabilizationWindowSeconds": 3, "tolerance": "0.05"}}
+    spec = {"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": EVERY_METRIC, "behavior": behavior}
+    await stage.create(AUTOSCALERS, named(AUTOSCALERS, "a", spec=spec))
+    await stage.get(OLD_AUTOSCALERS, "a")
+    await stage.list(OLD_AUTOSCALERS, whole=True)
+
+
+async def _noted(stage: Stage, notes: dict[str, str], kind: Resource) -> None:
+    annotations = {f"autoscaling.alpha.kubernetes.io/{name}": text for name, text in notes.items()}
+    body = named(kind, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET})
+    await stage.create(kind, with_metadata(body, annotations={**annotations, "other": "1"}))
+    await stage.get(AUTOSCALERS, "a")
+    await stage.get(OLD_AUTOSCALERS, "a")
+
+
+for what_, notes_ in OLD_NOTES.items():
+    TABLE.add(
+        "create", "several versions", f"an old autoscaler notes {what_}", _noted, notes_, OLD_AUTOSCALERS
+    )
+    TABLE.add("create", "several versions", f"an autoscaler notes {what_}", _noted, notes_, AUTOSCALERS)
+
+
+@case("subresource", "status")
+async def what_an_autoscaler_observes_is_told_in_both_versions(stage: Stage) -> None:
+    await stage.given(AUTOSCALERS, named(AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET}))
+    condition = {
+        "type": "AbleToScale",
+        "status": "True",
+        "reason": "r",
+        "message": "<m>",
+        "lastTransitionTime": "2020-01-01T00:00:00Z",
+    }
+    current = {"averageUtilization": 5, "averageValue": "1500m"}
+    observed = [
+        {"type": "Resource", "resource": {"name": "cpu", "current": current}},
+        {"type": "External", "external": {"metric": {"name": "x"}, "current": {"value": "1"}}},
+    ]
+    status = {"conditions": [condition], "currentMetrics": observed, "desiredReplicas": 2}
+    await stage.patch(AUTOSCALERS, "a", {"status": status}, how=PatchType.MERGE, subresource="status")
+    await stage.get(OLD_AUTOSCALERS, "a")
+
+
+@case("patch merge", "judged like new")
+async def an_autoscaler_keeps_the_version_that_it_scales(stage: Stage) -> None:
+    spec = {"maxReplicas": 3, "scaleTargetRef": TARGET}
+    await stage.given(AUTOSCALERS, named(AUTOSCALERS, "a", spec=spec))
+    for change in ({"name": "other"}, {"apiVersion": "v1"}, {"kind": "Other"}):
+        patch = {"spec": {"scaleTargetRef": change}}
+        await stage.patch(AUTOSCALERS, "a", patch, how=PatchType.MERGE, write=Write(dry_run=True))
+    core = {"kind": "ReplicationController", "apiVersion": "v1"}
+    await stage.patch(AUTOSCALERS, "a", {"spec": {"scaleTargetRef": core}}, how=PatchType.MERGE)
+    await stage.patch(AUTOSCALERS, "a", {"spec": {"minReplicas": 2}}, how=PatchType.MERGE)
+
+
+@case("apply", "several versions")
+async def owners_of_an_autoscaler_in_both_of_its_versions(stage: Stage) -> None:
+    new = named(AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": EVERY_METRIC})
+    busy = {"maxReplicas": 4, "scaleTargetRef": TARGET, "targetCPUUtilizationPercentage": 7}
+    old = named(OLD_AUTOSCALERS, "a", spec=busy)
+    await stage.apply(AUTOSCALERS, "a", new)
+    await stage.apply(OLD_AUTOSCALERS, "a", old, manager="two")
+    await stage.apply(OLD_AUTOSCALERS, "a", old, manager="two", force=True)
+    busier = {**busy, "targetCPUUtilizationPercentage": 8, "scaleTargetRef": {**TARGET, "name": "b"}}
+    await stage.apply(OLD_AUTOSCALERS, "a", named(OLD_AUTOSCALERS, "a", spec=busier), manager="three")
+    await stage.patch(OLD_AUTOSCALERS, "a", {"spec": {"minReplicas": 2}}, how=PatchType.MERGE)
+    await stage.get(AUTOSCALERS, "a")
+    await stage.patch(AUTOSCALERS, "a", {"spec": {"maxReplicas": 5}}, how=PatchType.MERGE)
+    await stage.get(OLD_AUTOSCALERS, "a")
+
+
+@case("update", "several versions")
+async def an_autoscaler_that_is_written_back_in_v1_loses_nothing(stage: Stage) -> None:
+    spec = {"maxReplicas": 3, "scaleTargetRef": TARGET, "metrics": EVERY_METRIC, "behavior": {"scaleUp": {}}}
+    await stage.given(AUTOSCALERS, named(AUTOSCALERS, "a", spec=spec))
+    old = await stage.manifest_of(OLD_AUTOSCALERS, "a")
+    await stage.update(OLD_AUTOSCALERS, "a", with_spec(old, minReplicas=2))
+    await stage.get(AUTOSCALERS, "a")

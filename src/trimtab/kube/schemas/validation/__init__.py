@@ -151,10 +151,16 @@ KINDS: Mapping[str, Rules] = {
     f"{_ADMISSION}ValidatingAdmissionPolicyBinding": Rules(create=policies.validating_binding),
     f"{_ADMISSION}ValidatingWebhookConfiguration": Rules(create=webhooks.validating),
     "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Rules(
-        create=autoscaling.autoscaler, status=statuses.autoscaler
+        create=autoscaling.old_autoscaler,
+        update=autoscaling.old_autoscaler_update,
+        rechecked=False,
+        status=statuses.autoscaler,
     ),
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Rules(
-        create=autoscaling.autoscaler, status=statuses.autoscaler
+        create=autoscaling.autoscaler,
+        update=autoscaling.autoscaler_update,
+        rechecked=False,
+        status=statuses.autoscaler,
     ),
     "io.k8s.api.certificates.v1.CertificateSigningRequest": Rules(
         create=aggregation.signing_request, rechecked=False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.gojson import BadJson, decoded, json_word
 from trimtab.kube.gotext import Shown
 from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
@@ -70,7 +70,6 @@ def _frozen(new: Json, old: Json, fields: tuple[str, ...]) -> Causes:
 
 NEEDED_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
 }
@@ -91,19 +90,25 @@ def secret(manifest: Json) -> Causes:
     if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & set(values):
         yield required("data[username]")
         yield required("data[password]")
+    if kind == "kubernetes.io/ssh-auth" and not values.get("ssh-privatekey"):
+        yield required("data[ssh-privatekey]")
     for key in NEEDED_KEYS.get(kind, ()):
         if key not in values:
             yield required(f"data[{key}]")
-        elif kind.startswith("kubernetes.io/docker") and not _is_json(values[key]):
-            yield invalid(f"data[{key}]", "<secret contents redacted>", "invalid JSON")
+        elif kind.startswith("kubernetes.io/docker"):
+            why = _no_json_object(b64decode(values[key]))
+            yield from each_invalid(f"data[{key}]", "<secret contents redacted>", why)
 
 
-def _is_json(value: str) -> bool:
+def _no_json_object(content: bytes) -> tuple[str, ...]:
+    """What Go says of content that cannot be read as an object; null can."""
     try:
-        json.loads(b64decode(value))
-    except ValueError:
-        return False
-    return True
+        value = decoded(content)
+    except BadJson as exc:
+        return (str(exc),)
+    if value is None or isinstance(value, dict):
+        return ()
+    return (f"json: cannot unmarshal {json_word(value)} into Go value of type map[string]interface {{}}",)
 
 
 def secret_update(new: Json, old: Json) -> Causes:

@@ -97,8 +97,9 @@ def quantity_of(name: str, amount: Any, path: str) -> Causes:
 
 def resource_name(name: str, path: str) -> Causes:
     """A resource has a qualified name, or one of the standard ones."""
-    yield from each_invalid(path, name, qualified_name(name))
-    if "/" not in name and name not in STANDARD and not name.startswith(HUGE):
+    if wrong := qualified_name(name):
+        yield from each_invalid(path, name, wrong)
+    elif "/" not in name and name not in STANDARD and not name.startswith(HUGE):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
 

@@ -192,3 +192,18 @@ def _spoken(char: str) -> str:
     """A character in quotes, as Go writes it."""
     special = {"'": "'\\''", '"': "'\"'"}
     return special.get(char) or f"'{quoted(char)[1:-1]}'"
+
+
+def json_word(value: Any) -> str:
+    """What Go calls a value of JSON when it is not what was wanted."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "number"

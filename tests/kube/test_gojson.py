@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.apiserver.gojson import BadJson, decoded
+from trimtab.kube.gojson import BadJson, decoded
 
 LOOKING = "looking for beginning of"
 
