@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -76,6 +77,17 @@ def test_history_is_bounded_by_weight_too() -> None:
     for _ in range(50):
         store.put(MAPS, "a/x", manifest("x" * 100))
     assert store.compacted >= store.revision - 10
+
+
+def test_an_object_takes_little_more_memory_than_its_json() -> None:
+    store, large = Store(), {"data": {"settings": "x" * 2100}}  # more than half of a power of two
+    tracemalloc.start()
+    try:
+        kept = [store.put(MAPS, f"a/{n}", manifest(f"{n}") | large) for n in range(100)]
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 1 < taken / sum(len(each.body) for each in kept) < 1.4
 
 
 def test_compaction_forgets_on_demand() -> None:

@@ -197,8 +197,8 @@ class Store:
         body = {**manifest, "metadata": metadata}
         api_version = body.pop("apiVersion")
         del body["kind"]
-        original = msgspec.json.encode(written) if written is not None else None
-        entry = Entry(key, revision, api_version, msgspec.json.encode(body), metadata.get("labels"), original)
+        original = _encoded(written) if written is not None else None
+        entry = Entry(key, revision, api_version, _encoded(body), metadata.get("labels"), original)
         self.revision = revision
         return entry
 
@@ -286,3 +286,8 @@ def _place(keys: list[str], key: str, *, present: bool) -> None:
         keys.insert(at, key)
     elif there and not present:
         del keys[at]
+
+
+def _encoded(value: Mapping[str, Any]) -> bytes:
+    """The JSON of a value in no more memory than it needs: msgspec keeps the room that it had reserved."""
+    return bytes(memoryview(msgspec.json.encode(value)))
