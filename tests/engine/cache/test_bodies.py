@@ -21,9 +21,11 @@ def keys(count: int) -> list[ResourceKey]:
     return [key(f"config-{number:03}") for number in range(count)]
 
 
-@given(st.lists(st.binary(max_size=300), max_size=150))
-def test_whatever_is_kept_comes_back_before_and_after_a_dictionary_was_made(raws: list[bytes]) -> None:
-    bodies = Bodies()
+@given(st.lists(st.binary(max_size=300), max_size=150), st.integers(min_value=0, max_value=40_000))
+def test_whatever_is_kept_comes_back_before_and_after_it_is_packed_and_a_dictionary_was_made(
+    raws: list[bytes], few: int
+) -> None:
+    bodies = Bodies(few)
     names = keys(len(raws))
     for name, raw in zip(names, raws, strict=True):
         bodies.keep(name, raw)
@@ -34,7 +36,7 @@ def test_whatever_is_kept_comes_back_before_and_after_a_dictionary_was_made(raws
 
 
 def test_objects_that_resemble_each_other_take_few_bytes_once_there_are_enough_of_them() -> None:
-    bodies, raw = Bodies(), body(1) * 20
+    bodies, raw = Bodies(few=0), body(1) * 20
     for name in keys(40):
         bodies.keep(name, raw + name.name.encode())
     before = bodies.size / 40
@@ -42,6 +44,21 @@ def test_objects_that_resemble_each_other_take_few_bytes_once_there_are_enough_o
         bodies.keep(name, raw + name.name.encode())
     assert bodies.size / 80 < before * 0.8
     assert [bodies.read(name) for name in keys(80)] == [raw + name.name.encode() for name in keys(80)]
+
+
+def test_few_objects_stay_as_they_came() -> None:
+    bodies, raw = Bodies(), body(1) * 20
+    for name in keys(80):
+        bodies.keep(name, raw)
+    assert bodies.size > 80 * len(raw)
+
+
+def test_objects_that_stayed_as_they_came_are_packed_before_any_is_given_up() -> None:
+    bodies, raw = Bodies(), body(1) * 20
+    for name in keys(80):
+        bodies.keep(name, raw)
+    bodies.trim(bodies.size // 4)
+    assert (len(bodies), [bodies.read(name) for name in keys(80)]) == (80, [raw] * 80)
 
 
 def test_a_body_is_replaced_not_added_to() -> None:
@@ -55,7 +72,7 @@ def test_a_body_is_replaced_not_added_to() -> None:
 
 
 def test_the_longest_unread_are_given_up_first() -> None:
-    bodies, names = Bodies(), keys(10)
+    bodies, names = Bodies(few=0), keys(10)
     for number, name in enumerate(names):
         bodies.keep(name, body(number))
     assert bodies.read(names[0]) == body(0)
