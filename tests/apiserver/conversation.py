@@ -71,6 +71,12 @@ class Speaker:
             warnings = tuple(response.headers.getall("Warning", []))
         return Reply(response.status, masked(_read(text)), warnings)
 
+    async def version(self, path: str) -> str:
+        """The version of a collection."""
+        async with self._session.get(path) as response:
+            listed = await response.json()
+        return str(listed["metadata"]["resourceVersion"])
+
     async def watch(self, path: str) -> AsyncIterator[Any]:
         """The events of a watch, until the server ends it."""
         async with self._session.get(path) as response:

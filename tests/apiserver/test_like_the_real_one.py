@@ -84,14 +84,11 @@ async def test_a_definition_ends_with_its_objects(real: Speaker, speaker: Speake
 
 async def heard(speaker: Speaker, path: str, namespace: str, changes: list[Step]) -> list[Any]:
     """What a watch from before some changes tells of them, once they are made."""
-    listed = await speaker.say(Step("GET", path))
-    assert listed.code == 200
+    since = await speaker.version(path)
     for step in changes:
         await speaker.say(in_namespace(step, namespace))
-    query = "&" if "?" in path else "?"
-    return [
-        event async for event in speaker.watch(f"{path}{query}watch=1&timeoutSeconds=1&resourceVersion=1")
-    ]
+    query = f"{'&' if '?' in path else '?'}watch=1&timeoutSeconds=1&resourceVersion={since}"
+    return [event async for event in speaker.watch(f"{path}{query}")]
 
 
 @pytest.mark.parametrize("select", ["", "?labelSelector=l=x", "?fieldSelector=metadata.name=a"])

@@ -19,7 +19,7 @@ import pytest
 
 from testbed.controlplane import ControlPlane
 from testbed.gitserver import GitServer
-from testbed.toll import Toll, is_write
+from testbed.toll import Toll
 from tests.committing import git
 from tests.features.calling import Caller, Heard, disks_can_be_mounted
 from tests.features.matrix import COLUMNS, REACHING, ROWS, WRITING, Apart, Cell, Column
@@ -145,6 +145,11 @@ def stage(caller: Caller, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield found
 
 
+def is_removal(method: str, target: str) -> bool:
+    """Whether an object of an app is deleted."""
+    return method == "DELETE" and "/configmaps/" in target
+
+
 def committed(folder: Path) -> None:
     """Have everything in a folder be a commit."""
     for each in (("init",), ("add", "."), ("commit", "--message", "A shop")):
@@ -171,7 +176,7 @@ def settle(stage: Stage, server: GitServer) -> None:
                 shop(stage.files(app), one=named("one", "red"))
             scene.done(toll, "plan", app, "--out", f"{app}.plan")
             if app == "going":
-                toll.strike(is_write, 4, scene.kill)
+                toll.strike(is_removal, 1, scene.kill)
                 assert scene.call(toll, ("delete", "going", "--yes")).code < 0
                 scene.bury(toll)
         new = ("--app", "nope", "-n", "nope", "--create-namespace")
