@@ -3,13 +3,14 @@
 PYTHON ?=
 SIZE ?= full
 DEMO ?=
+EXAMPLES ?= 2000
 BIN := .venv/bin
 
 # Images of Python often ask for no bytecode: every worker would then compile the tests anew, in every run.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check format lock docs renderers test-pythons judge-fresh judge-behaviours judge-kills bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources pictures clean
+.PHONY: help setup demo test fuzz check format lock docs renderers test-pythons judge-fresh judge-behaviours judge-kills judge-machine bench bench-embedded bench-cache bench-compare bench-engine bench-cli bench-sources bench-demo pictures clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +26,7 @@ test: check ## set up, check, and run the tests
 	@$(BIN)/pytest -n auto --dist worksteal
 
 fuzz: setup ## try the embedded cluster with random bad requests for a minute
-	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60
+	@$(BIN)/pytest tests/apiserver/test_fuzz.py --fuzz-seconds 60 --fuzz-seed $$(od -An -N4 -tu4 /dev/urandom)
 
 check: setup ## lint, format, types, import contracts, secrets, dependency audit
 	@$(BIN)/python -m scripts.check
@@ -50,7 +51,7 @@ pictures: setup ## run the demo on a terminal and draw docs/pictures from what i
 test-pythons: setup ## run the tests on every Python we claim and that is here, or on PYTHONS="3.12 3.13"
 	@$(BIN)/python -m scripts.try_pythons $(PYTHONS)
 
-judge-fresh: setup ## prove `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
+judge-fresh: setup ## prove `make demo` and `make test` on a bare Debian: no pip, no Go, not root (the judge itself needs root)
 	@$(BIN)/python -m scripts.judge_fresh
 
 judge-behaviours: setup ## compare the stories of behaviours with the real controllers, at length
@@ -58,6 +59,9 @@ judge-behaviours: setup ## compare the stories of behaviours with the real contr
 
 judge-kills: setup ## kill every verb that writes after each of its writes, one after another
 	@$(BIN)/pytest -m judge tests/features/test_kills.py
+
+judge-machine: setup ## play 2,000 random histories to the embedded cluster and a real server, other ones each time
+	@$(BIN)/pytest tests/contract/cluster/test_machine.py --examples $(EXAMPLES)
 
 bench: setup ## measure beside Go's own clients and write bench/RESULTS.md; SIZE=small only tries it out
 	@$(BIN)/python -m bench.kube --size $(SIZE)
@@ -79,6 +83,9 @@ bench-cli: setup ## measure whole commands beside kubectl; SIZE=small only tries
 
 bench-sources: setup ## measure rendering beside running helm and kustomize by hand; SIZE=small only tries it out
 	@$(BIN)/python -m bench.sources --size $(SIZE)
+
+bench-demo: setup ## measure the set-up of a fresh checkout, and the demo; SIZE=small only tries it out
+	@$(BIN)/python -m bench.demo --size $(SIZE)
 
 clean: ## remove what the verbs left in the checkout
 	@rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -54,6 +54,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     many_kubectl: Run
     #: once more, with nothing to do
     again: Run
+    again_kubectl: Run
     help: Run
     version: Run
 
@@ -77,9 +78,13 @@ def measures(size: Size) -> tuple[Measure[Taken], ...]:
         Measure(f"`trimtab sync`, {many}: CPU seconds", lambda it: it.many.cpu),
         Measure(f"`kubectl apply --server-side`, {many}: CPU seconds", lambda it: it.many_kubectl.cpu),
         Measure(f"`trimtab sync` once more, nothing to do, {many}: seconds", lambda it: it.again.seconds),
+        Measure(
+            f"`trimtab sync` once more, nothing to do, {many}: times kubectl's seconds",
+            lambda it: it.again.seconds / it.again_kubectl.seconds,
+        ),
         Measure(f"`trimtab sync` once more, nothing to do, {many}: CPU seconds", lambda it: it.again.cpu),
         Measure("`trimtab --help`: seconds", lambda it: it.help.seconds, Aim(at_most=0.15, itself=True)),
-        Measure("`trimtab version`: seconds", lambda it: it.version.seconds),
+        Measure("`trimtab version`: seconds", lambda it: it.version.seconds, Aim(at_most=0.12, itself=True)),
     )
 
 
@@ -110,6 +115,7 @@ def round_of(plane: ControlPlane, kubectl: Path, folder: Path, number: int) -> T
         many=ours("many"),
         many_kubectl=theirs("many"),
         again=ours("many"),
+        again_kubectl=theirs("many"),
         help=trimtab(plane, folder, "--help"),
         version=trimtab(plane, folder, "version"),
     )

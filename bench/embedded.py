@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from bench import filling, loads, report
 from bench.chapters import (
@@ -28,14 +29,18 @@ from bench.chapters import (
 )
 from bench.loads import Size
 from bench.measures import Aim, Quantity, Round, Row, Sample, row_of
+from bench.peers import ran, written
 from bench.running import printed, with_cluster
 from bench.sampling import Cost
 from bench.scenarios import Scenario
 from bench.serving import COSTS
+from bench.shapes import config_map
 from testbed.builds import Builder
 from testbed.controlplane import ControlPlane
 from testbed.embedded import Embedded
-from testbed.processes import Process
+from testbed.part import Part
+from testbed.processes import Process, resident_bytes
+from trimtab.apiserver import background
 
 CHAPTER = Chapter(
     name="embedded",
@@ -70,6 +75,39 @@ class Watched(Embedded):
         self.server.signal(signal.SIGUSR2)
         self.server.wait_until(path.exists, what="writing its costs")
         return msgspec.json.decode(path.read_bytes(), type=tuple[Cost, ...])
+
+
+class Commanded(Part):
+    """The cluster that `trimtab cluster up` starts in the background, with all that it comes with."""
+
+    def __init__(self) -> None:
+        super().__init__("up")
+        self._state = self.folder / ".local" / "state" / "trimtab" / "cluster"
+        self.kubeconfig = self._state / background.KUBECONFIG
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """None of the testbed's: the command sees to its own."""
+        return ()
+
+    def _bring_up(self) -> None:
+        self._command("up")
+
+    def _release(self) -> None:
+        if background.running(self._state) is not None:
+            self._command("down")
+        super()._release()
+
+    def _command(self, verb: str) -> None:
+        program = Path(sys.executable).with_name("trimtab")
+        ran((program, "cluster", verb), environment={"HOME": str(self.folder)}, folder=self.folder)
+
+    def resident_bytes(self) -> int:
+        """How much memory the process in the background holds now."""
+        state = background.running(self._state)
+        if state is None:
+            raise SystemExit("the cluster that was started is not running any more")
+        return resident_bytes(state.pid)
 
 
 class Load:
@@ -164,22 +202,53 @@ class Bench:
             self._add(rounds, quantity, name, item, aim)
 
 
-def started(make: Callable[[], Server]) -> Sample:
-    """Start a server, and say how long the first answer takes and how much memory it then holds."""
+class Start(Struct, frozen=True, kw_only=True):
+    """A fresh server: at its first answer, and after it was worked with."""
+
+    first: Sample
+    used: Sample
+
+
+def started(make: Callable[[], Commanded | ControlPlane], kubectl: Path) -> Start:
+    """Start a server, and say how long the first answer takes and how much memory it then holds.
+
+    Some of what a server knows it reads when it is first asked: kubectl asks for all of that.
+    """
     server = make()
     begun = time.monotonic()
     with server:
         with_cluster(server, lambda cluster: cluster.version())
-        seconds = time.monotonic() - begun
-        return Sample(
-            items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=server.resident_bytes()
+        seconds, held = time.monotonic() - begun, server.resident_bytes()
+        manifest = written(server.folder / "map.yaml", [config_map(0)])
+        for words in (("apply", "-f", manifest), ("explain", "deployments.spec"), ("get", "all", "-A")):
+            command = (kubectl, *words, "--kubeconfig", server.kubeconfig)
+            ran(command, environment={"HOME": str(server.folder)})
+        return Start(first=_stood(seconds, held), used=_stood(seconds, server.resident_bytes()))
+
+
+def _stood(seconds: float, held: int) -> Sample:
+    return Sample(items=1, seconds=seconds, cpu_seconds=0.0, peak_bytes=0, held_bytes=held)
+
+
+def in_process(count: int, home: Path, *words: str) -> bytes:
+    """What is said of applies without HTTP, in a process of their own."""
+    return printed([sys.executable, "-m", "bench.inprocess", "--count", str(count), *words], home=home)
+
+
+def measure_in_process(bench: Bench, load: Load, real: Server, scenario: Scenario, rounds: int) -> None:
+    """Apply without HTTP on our side, and over it on the other; and where our time goes."""
+    tell(f"applying {scenario.items:,} ConfigMaps in process")
+    name = f"Apply {scenario.items:,} ConfigMaps in process, the real one over HTTP"
+    pairs = [
+        Round(
+            go=load.sample(real, scenario, APPLIED),
+            ours=msgspec.json.decode(in_process(scenario.items, real.folder), type=Sample),
         )
-
-
-def in_process(count: int, home: Path) -> Sample:
-    """Applies without HTTP, in a process of their own."""
-    command = [sys.executable, "-m", "bench.inprocess", "--count", str(count)]
-    return msgspec.json.decode(printed(command, home=home), type=Sample)
+        for _ in range(rounds)
+    ]
+    bench.remember(name, "apply", [(Quantity.RATE, None)], pairs)
+    costs = in_process(scenario.items, real.folder, "--profile")
+    bench.costs[name] = msgspec.json.decode(costs, type=tuple[Cost, ...])
 
 
 def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
@@ -191,14 +260,7 @@ def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
     bench.fill(APPLIED, max(size.applies.values()))
     for scenario in changes:
         bench.measure(scenario, APPLIED)
-    widest = changes[-1]
-    tell(f"applying {widest.items:,} ConfigMaps in process")
-    rounds = [
-        Round(go=load.sample(real, widest, APPLIED), ours=in_process(widest.items, real.folder))
-        for _ in range(size.rounds)
-    ]
-    name = f"Apply {widest.items:,} ConfigMaps in process, the real one over HTTP"
-    bench.remember(name, "apply", [(Quantity.RATE, None)], rounds)
+    measure_in_process(bench, load, real, changes[-1], size.rounds)
     go, ours = bench.fill(MANY, size.many)
     kept = f"{size.many:,} ConfigMaps of 2 KB"
     bench.remember(kept, "object", [(Quantity.MEMORY, None)], [Round(go=go, ours=ours)])
@@ -206,19 +268,27 @@ def measure_all(bench: Bench, load: Load, real: Server, size: Size) -> None:
         bench.measure(scenario, MANY)
 
 
-def starts(builder: Builder, rounds: int) -> list[Round]:
-    """How long a fresh server takes to its first answer, and what it then holds."""
+def starts(builder: Builder, rounds: int) -> list[tuple[Start, Start]]:
+    """A fresh server of each side, so many times: the real one without controllers, ours with all it has."""
     tell("starting both, again and again")
+    kubectl = builder.program("kubectl")
     return [
-        Round(go=started(lambda: ControlPlane(builder=builder, controllers=False)), ours=started(Embedded))
+        (
+            started(lambda: ControlPlane(builder=builder, controllers=False), kubectl),
+            started(Commanded, kubectl),
+        )
         for _ in range(rounds)
     ]
 
 
-def remember_starts(bench: Bench, pairs: Sequence[Round]) -> None:
+def remember_starts(bench: Bench, pairs: Sequence[tuple[Start, Start]]) -> None:
     """Add the rows of the starts."""
-    bench.remember("Start to first answer", "start", [(Quantity.SECONDS, loads.START_AIM)], pairs)
-    bench.remember("Idle, after the first answer", "start", [(Quantity.HELD, loads.IDLE_AIM)], pairs)
+    first = [Round(go=real.first, ours=ours.first) for real, ours in pairs]
+    used = [Round(go=real.used, ours=ours.used) for real, ours in pairs]
+    name = "`trimtab cluster up`"
+    bench.remember(f"{name}, until the first answer", "start", [(Quantity.SECONDS, loads.START_AIM)], first)
+    bench.remember(f"{name}, idle after it", "start", [(Quantity.HELD, loads.IDLE_AIM)], first)
+    bench.remember(f"{name}, after kubectl has used it", "start", [(Quantity.HELD, None)], used)
 
 
 def measured_chapter(size: Size, builder: Builder, before: float) -> str:

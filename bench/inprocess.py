@@ -1,6 +1,6 @@
 """Server-side applies in process, without HTTP: `python -m bench.inprocess --count 1000`.
 
-Prints one line of JSON, as the other programs of the benchmarks do.
+Prints one line of JSON, as the other programs of the benchmarks do; with `--profile` where the time went.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ import msgspec
 from bench.client import CONFIG_MAPS, applied
 from bench.measures import Sample
 from bench.memory import peak_bytes
+from bench.sampling import biggest_costs, profiled
 from bench.shapes import config_map
 from trimtab.apiserver import MemoryCluster
 from trimtab.tasks.loops import run_main
 
 NAMESPACE = "default"
+#: costs that are told
+COUNT = 3
 
 
 async def measured(count: int) -> Sample:
@@ -37,11 +40,17 @@ async def measured(count: int) -> Sample:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print one line."""
+    """Measure, or profile, and print one line."""
     parser = argparse.ArgumentParser(prog="python -m bench.inprocess", description=__doc__)
     parser.add_argument("--count", type=int, required=True)
-    sample = run_main(measured(parser.parse_args(arguments).count))
-    print(msgspec.json.encode(sample).decode())
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args(arguments)
+    if not options.profile:
+        print(msgspec.json.encode(run_main(measured(options.count))).decode())
+        return 0
+    with profiled() as profile:
+        run_main(measured(options.count))
+    print(msgspec.json.encode(biggest_costs(profile.seconds, COUNT)).decode())
     return 0
 
 

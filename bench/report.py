@@ -86,7 +86,7 @@ def _plural(item: str) -> str:
 
 def _figure(value: float) -> str:
     """Three digits that mean something, thousands apart."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def verdict(rows: Sequence[Row]) -> str:

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -156,12 +157,25 @@ def run_uv(uv: Path, arguments: Sequence[str], environment: Mapping[str, str]) -
         raise SetUpFailed("uv's own words are above; after a change of dependencies, run `make lock`.")
 
 
+def kept(venv: Path, cache: Path) -> set[tuple[str, int]]:
+    """What there is for this checkout, and since when: packages in `.venv`, and uv."""
+    found = itertools.chain(venv.glob("lib/python*/site-packages/*.dist-info"), cache.glob("uv/*/uv"))
+    return {(str(path), path.stat().st_mtime_ns) for path in found}
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Make `.venv` exactly what uv.lock says, or do what the arguments tell uv; say in one line why not."""
+    """Make `.venv` exactly what uv.lock says, or do what the arguments tell uv; say in one line why not.
+
+    Where something had to be fetched or installed, how long that took is said as well.
+    """
     environment = os.environ  # noqa: TID251 - this is the edge
+    started, cache = time.monotonic(), cache_folder(environment)
+    before = kept(ROOT / ".venv", cache)
     try:
-        uv = ensure_uv(ROOT / "uv.lock", cache_folder(environment), this_machine())
+        uv = ensure_uv(ROOT / "uv.lock", cache, this_machine())
         run_uv(uv, arguments or ["sync", "--locked", "--quiet"], environment)
+        if kept(ROOT / ".venv", cache) != before:
+            print(f"set-up took {time.monotonic() - started:.1f} s", flush=True)
     except (SetUpFailed, OSError) as exc:
         print(f"set-up failed: {exc}", file=sys.stderr)
         return 1

@@ -37,7 +37,7 @@ ADMISSION = (
     "TaintNodesByCondition",
 )
 WITHOUT_ADMISSION = (f"--disable-admission-plugins={','.join(ADMISSION)}",)
-# What a kind's storage sets when an object is created: allocation, not defaulting.
+# What a kind's storage sets when an object is created: allocation, or who asks for it; not defaulting.
 ALLOCATED = {
     "io.k8s.api.core.v1.NamespaceSpec": {"finalizers"},
     "io.k8s.api.core.v1.ServiceSpec": {
@@ -49,6 +49,7 @@ ALLOCATED = {
     },
     "io.k8s.api.core.v1.ServicePort": {"nodePort"},
     "io.k8s.api.batch.v1.JobSpec": {"selector"},
+    "io.k8s.api.certificates.v1.CertificateSigningRequestSpec": {"username", "uid", "groups", "extra"},
 }
 POOLED = frozenset().union(*ALLOCATED.values())
 NOTHING = object()

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape, unescape
 from itertools import groupby
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from testbed.terminals import Cell, Style, Terminal
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 COLUMNS = 112
+#: pictures of what a command showed, by how its line begins
+AFTER = {"held": "trimtab sync shop --prune", "why": "trimtab why"}
 _WIDTH, _HEIGHT, _MARGIN = 8.0, 18, 16
 _PAPER, _INK = "#0d1117", "#e6edf3"
 _INKS = {
@@ -31,6 +33,15 @@ _INKS = {
 }
 #: where the demo had its folder, which says nothing to anybody
 _FOLDER = re.compile(r"file:///\S+?/shop\b")
+
+_PASSING = (
+    (re.compile(r"\b[0-9a-f]{40}\b"), "COMMIT"),
+    (re.compile(r"^plan [0-9a-f]{12}\b"), "plan PLAN"),
+    (re.compile(r"\b([a-z]+)-(?=[a-z]*\d)[0-9a-z]{8,10}(-[0-9a-z]{5})?\b"), r"\1-MADE-UP"),
+    (re.compile(r"\(for [^)]*\)"), "(for A WHILE)"),
+    # an image is tried again after a while, and says so
+    (re.compile(r'ImagePullBackOff: Back-off pulling image "[^"]*": '), ""),
+)
 
 
 def svg(rows: Sequence[Sequence[Cell]]) -> str:
@@ -87,6 +98,18 @@ def _plain(row: Sequence[Cell]) -> list[Cell]:
     return [*row[: found.start()], *name, *row[found.end() :]]
 
 
+def words_in(picture: str) -> list[str]:
+    """The lines that a picture shows."""
+    return [unescape(re.sub("<[^>]+>", "", line)) for line in re.findall("<text.*?</text>", picture)]
+
+
+def lasting(line: str) -> str:
+    """A line without what is another in every run: digests, names that a cluster makes up, times."""
+    for pattern, instead in _PASSING:
+        line = pattern.sub(instead, line)
+    return line
+
+
 def write(name: str, rows: Iterable[Sequence[Cell]]) -> None:
     """Write one picture."""
     PICTURES.mkdir(exist_ok=True)
@@ -105,8 +128,8 @@ def main() -> int:
     rows = terminal.screen.rows
     first = next(number for number, row in enumerate(under_way) if "PreSync wave" in _text(row))
     write("waves", [under_way[0], *under_way[first:]])
-    write("held", after(rows, "trimtab sync shop --prune"))
-    write("why", after(rows, "trimtab why"))
+    for name, asked in AFTER.items():
+        write(name, after(rows, asked))
     return code
 
 

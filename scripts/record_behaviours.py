@@ -1,6 +1,7 @@
 """Record how the real controllers behave, for tests without them: `python -m scripts.record_behaviours`.
 
-The tests marked `real` play every story again and compare, so a recording never grows stale unseen.
+A run with the real parts has some stories told again and compares, `make judge-behaviours` all others: a
+recording that has grown stale is found before a release.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from testbed.controlplane import ControlPlane
 from tests.contract.behaviours.programme import PROGRAMME, comparable, recording, slug
-from tests.contract.behaviours.stage import RealTime, staged
+from tests.contract.behaviours.stage import RealTime, add_namespace_for_pods, staged
 from tests.kube.world import connect_to
 
 SIDE_BY_SIDE = 4  # more would make controllers too busy to notice what lies between
@@ -43,14 +44,15 @@ async def _record(plane: ControlPlane, titles: Iterable[str]) -> None:
 
 async def _played(plane: ControlPlane, title: str) -> dict[str, Any]:
     namespace = f"story-{slug(title).replace('_', '-')}"
-    plane.add_namespace(namespace)
-    async with connect_to(plane) as cluster, staged(cluster, namespace, RealTime(), real=True) as stage:
-        await PROGRAMME[title](stage)
-        while True:
-            before = stage.told()
-            await asyncio.sleep(QUIET)
-            if stage.told() == before:
-                return comparable(title, before)
+    async with connect_to(plane) as cluster:
+        await add_namespace_for_pods(cluster, namespace)
+        async with staged(cluster, namespace, RealTime()) as stage:
+            await PROGRAMME[title](stage)
+            while True:
+                before = stage.told()
+                await asyncio.sleep(QUIET)
+                if stage.told() == before:
+                    return comparable(title, before)
 
 
 if __name__ == "__main__":

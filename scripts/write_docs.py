@@ -148,7 +148,7 @@ def contract_part() -> str:
     ]
     table = ["| verb | cases | of these by feature |", "|---|---|---|", *rows, f"| all | {found.total()} | |"]
     known = [f"| {case} | {why} |" for case, why in sorted(KNOWN.items())]
-    differing = ["| case | why |", "|---|---|", *known]
+    differing = ["| case | why |", "|---|---|", *known] if known else ["In no case."]
     wired = [f"| {what} | {why} |" for what, (why, _) in DIFFERING.items()]
     on_the_wire = ["| what goes otherwise | why, or how |", "|---|---|", *wired]
     cases = ["### The cases", "", *table, "", "### Where we knowingly differ", "", *differing]

@@ -1,7 +1,8 @@
 """A real Kubernetes control plane on loopback: etcd, kube-apiserver, controllers, scheduler, KWOK.
 
 Each instance has its own ports, data, certificate authority and users, so several run side by side.
-Pods never run: KWOK only plays the kubelets, which is enough for rollouts to become available.
+Pods never run: KWOK only plays the kubelets, which is enough for rollouts to become available. A pod that is
+asked to fail by the annotation of the embedded cluster fails here as well, as far as `stages/` says how.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from msgspec import Struct
 
 from testbed.builds import CONTROL_PLANE, Builder
@@ -29,6 +31,9 @@ START_LIMIT = 180.0  # seconds; a warm start takes about three, a busy machine m
 CALL_LIMIT = 60.0  # seconds that one request may take on a busy machine
 COMPACTION_KEY = base64.b64encode(b"testbed/compaction").decode()  # outside of what the API server looks at
 SMALLEST = ("etcd", "kube-apiserver", "kubectl")
+STAGES = Path(__file__).parent / "stages"
+#: pods that are asked to fail are none of the business of these stages of KWOK's own
+UNLESS_ASKED = {"pod-ready": "image-pull-error", "pod-complete": "fail"}
 #: for tests: with 110 MB more, an API server computes a fifth less
 ROOMY = 400
 
@@ -357,12 +362,23 @@ class ControlPlane(Part):
         ]
 
     def _stages(self) -> Path:
-        """How KWOK lets nodes and pods live, from KWOK's own module: without it, it refuses to start."""
+        """How KWOK lets nodes and pods live: without being told, it refuses to start."""
         path = self.folder / "kwok-stages.yaml"
         if self._controllers:
             extras = self._programs["kwok"].parent.parent / "extras"
-            path.write_text("\n---\n".join(file.read_text() for file in sorted(extras.glob("*.yaml"))))
+            path.write_text(stages(extras))
         return path
+
+
+def stages(extras: Path) -> str:
+    """KWOK's own stages, from its module, and ours beside them; no pod is the business of two at once."""
+    own = [yaml.safe_load(file.read_text()) for file in sorted(extras.glob("*.yaml"))]
+    for stage in own:
+        if word := UNLESS_ASKED.get(stage["metadata"]["name"]):
+            asked = {"key": '.metadata.annotations["trimtab.dev/simulate"]', "operator": "NotIn"}
+            stage["spec"]["selector"]["matchExpressions"].append({**asked, "values": [word]})
+    ours = [yaml.safe_load(file.read_text()) for file in sorted(STAGES.glob("*.yaml"))]
+    return yaml.safe_dump_all([*own, *ours])
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -18,10 +19,12 @@ from pathlib import Path
 
 from testbed.part import Part
 from testbed.processes import Process
+from trimtab.errors import TrimtabError
 from trimtab.tasks.loops import run_main
 
 ROOT = Path(__file__).parents[1]
 KUBECONFIG = "kubeconfig"
+_log = logging.getLogger(__name__)
 BRIEFLY = timedelta(milliseconds=100)  # what pods take to start and to become ready
 
 
@@ -49,18 +52,24 @@ class Embedded(Part):
         self.server.wait_until(self.kubeconfig.exists, what="serving")
 
 
+def told(title: str, name: tuple[str, str], error: Exception) -> None:
+    """What a stand-in could not do is no news; what it did not expect is a defect, and is told whole."""
+    if not isinstance(error, TrimtabError):
+        _log.error("%s could not look after %s", title, name, exc_info=error)
+
+
 async def serve_forever(folder: Path, *, controllers: bool) -> None:
     """Serve a fresh cluster, telling how to reach it."""
     from trimtab.apiserver import MemoryCluster, kubeconfig, serve
-    from trimtab.apiserver.behaviours import Timing, behaviours_of
 
     cluster = MemoryCluster()
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serve(cluster.api))
         if controllers:
-            await stack.enter_async_context(
-                behaviours_of(cluster, timing=Timing(start=BRIEFLY, ready=BRIEFLY))
-            )
+            from trimtab.apiserver.behaviours import Timing, behaviours_of
+
+            timing = Timing(start=BRIEFLY, ready=BRIEFLY)
+            await stack.enter_async_context(behaviours_of(cluster, timing=timing, on_failure=told))
         made = folder / f".{KUBECONFIG}"
         made.touch(mode=0o600)
         made.write_text(json.dumps(kubeconfig(served)))

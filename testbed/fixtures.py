@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from testbed.builds import CONTROL_PLANE, Builder
 from testbed.controlplane import ROOMY, ControlPlane, User
 from testbed.postgres import Database, Postgres
 from testbed.problems import PartMissing
+from testbed.shells import PACKAGES, Shell, Shells
 from trimtab.errors import TrimtabError
 
 if TYPE_CHECKING:  # its libraries take a third of a second to import, and most runs do not need them
@@ -47,6 +49,7 @@ class Parts(Builder):
 
     def __init__(self) -> None:
         super().__init__()
+        self._shells = Shells()
         self._failed: dict[str, TrimtabError] = {}
 
     def prepare(self, names: Iterable[str]) -> None:
@@ -62,6 +65,21 @@ class Parts(Builder):
         for name in TOOLS:
             with contextlib.suppress(TrimtabError):
                 super().tool(name)
+
+    def prepare_shells(self) -> None:
+        """Fetch the shells that are missing; what cannot be fetched is told to who asks for it."""
+        for name in PACKAGES:
+            try:
+                self._shells.shell(name)
+            except TrimtabError as exc:
+                self._failed[name] = exc
+
+    def shell(self, name: str) -> Shell:
+        """A shell, or the end of this test."""
+        with missing_parts_skip():
+            if name in self._failed:
+                raise self._failed[name]
+            return self._shells.shell(name)
 
     def program(self, name: str) -> Path:
         """A pinned program, or the end of this test."""
@@ -91,9 +109,10 @@ PARTS = pytest.StashKey[Parts]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long random bad input is tried."""
+    """How long random bad input is tried, and which."""
     longer = os.environ.get("CI") == "true"
     parser.addoption("--fuzz-seconds", type=float, default=60.0 if longer else 10.0, help="how long to fuzz")
+    parser.addoption("--fuzz-seed", type=int, help="try the bad input of this seed, not that of the commit")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -131,6 +150,8 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     session.config.stash[PARTS].prepare(wanted)
     if any("go_tool" in _fixtures_of(item) for item in session.items):
         session.config.stash[PARTS].prepare_tools()
+    if any("shells" in _fixtures_of(item) for item in session.items):
+        session.config.stash[PARTS].prepare_shells()
 
 
 def _programs_for(item: pytest.Item) -> Iterator[str]:
@@ -176,6 +197,24 @@ def fuzz_seconds(pytestconfig: pytest.Config) -> float:
     return seconds
 
 
+@pytest.fixture
+def fuzz_seed(pytestconfig: pytest.Config) -> int:
+    """Which random bad input is tried, told on failure: what `--fuzz-seed` says, or else another by commit.
+
+    Every commit meets other input, and a run of the same one what it has met before.
+    """
+    given: int | None = pytestconfig.getoption("--fuzz-seed")
+    seed = _of_commit(pytestconfig.rootpath) if given is None else given
+    print(f"The same requests again: --fuzz-seed {seed}")
+    return seed
+
+
+def _of_commit(root: Path) -> int:
+    """A number that follows from the commit that is checked out; drawn where there is none."""
+    asked = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, check=False)
+    return int(asked.stdout[:8], 16) if asked.returncode == 0 else secrets.randbelow(1 << 32)
+
+
 @pytest.fixture(scope="session")
 def parts(pytestconfig: pytest.Config) -> Parts:
     """The holder of built programs, for fixtures of a room's own: `ControlPlane(builder=parts)`."""
@@ -216,6 +255,12 @@ def go_tool(parts: Parts) -> Callable[[str], Path]:
         return parts.tool(name)
 
     return found
+
+
+@pytest.fixture(scope="session")
+def shells(parts: Parts) -> Callable[[str], Shell]:
+    """Gives a shell by its name: `shells("zsh")`, `shells("fish")`."""
+    return parts.shell
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,13 @@ def leashed(argv: Sequence[str], user: str = "", hold: str = "") -> list[str]:
     return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), user, hold, *argv]
 
 
+def resident_bytes(pid: int) -> int:
+    """How much memory a process holds now."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+    return int(kilobytes) << 10
+
+
 class Process:
     """One program, which may be stopped, paused and started again."""
 
@@ -70,9 +77,7 @@ class Process:
 
     def resident_bytes(self) -> int:
         """How much memory the process holds now."""
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
-        return int(kilobytes) << 10
+        return resident_bytes(self.pid)
 
     def start(self) -> None:
         """Start the program, adding to its log."""

@@ -157,7 +157,11 @@ class Terminal:
 
     def enter(self, words: str) -> None:
         """Type these words and press Enter."""
-        os.write(self._end, f"{words}\n".encode())
+        self.press(f"{words}\n")
+
+    def press(self, keys: str) -> None:
+        """Press these keys, one after another."""
+        os.write(self._end, keys.encode())
 
     def interrupt(self) -> None:
         """What Ctrl-C does."""

@@ -25,6 +25,7 @@ from typing import Any, Self, TypeAlias
 _CHUNK = 1 << 16
 #: whether a request counts, by its method and target
 Counts: TypeAlias = Callable[[str, str], bool]
+_Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -88,21 +89,30 @@ class Toll:
         self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
+        #: every connection, from whoever asks and to the server
+        writers: list[asyncio.StreamWriter] = []
         async with asyncio.TaskGroup() as room:
             carrying: set[asyncio.Task[None]] = set()
 
             def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                task = room.create_task(self._carry(reader, writer))
-                carrying.add(task)
-                task.add_done_callback(carrying.discard)
+                writers.append(writer)
+                if not self._ended.is_set():
+                    opening = room.create_task(self._opened(writers))
+                    task = room.create_task(self._carry(reader, writer, opening))
+                    carrying.add(task)
+                    task.add_done_callback(carrying.discard)
 
             listening = await asyncio.start_server(accept, "127.0.0.1", 0)
             self._write_config(listening.sockets[0].getsockname()[1])
             self._ready.set()
             await self._ended.wait()
-            listening.close()
             for task in tuple(carrying):
                 task.cancel()
+        while coming := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(coming)  # whoever is just let in when it closes would be let in half
+        listening.close()
+        for writer in writers:
+            await _hung_up(writer)
 
     def _write_config(self, port: int) -> None:
         config = {
@@ -115,15 +125,28 @@ class Toll:
         }
         self.kubeconfig.write_text(json.dumps(config))
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one connection: requests come one after another, each when the last was answered."""
+    async def _opened(self, writers: list[asyncio.StreamWriter]) -> _Streams | None:
+        """A connection to the server, if it answers."""
         address = urllib.parse.urlsplit(self.server)
+        with suppress(OSError):
+            opened = await asyncio.open_connection(address.hostname, address.port, ssl=self._tls)
+            writers.append(opened[1])
+            return opened
+        return None
+
+    async def _carry(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        opening: asyncio.Task[_Streams | None],
+    ) -> None:
+        """Carry one connection: requests come one after another, each when the last was answered."""
         try:
-            with suppress(OSError):
-                to, out = await asyncio.open_connection(address.hostname, address.port, ssl=self._tls)
-                await self._carry_over(reader, writer, to, out)
+            # A handshake that is cancelled leaves its socket open: it is seen through.
+            if opened := await asyncio.shield(opening):
+                await self._carry_over(reader, writer, *opened)
         finally:
-            writer.transport.abort()  # whoever asked must not wait for an answer that nobody can give
+            await _hung_up(writer)  # whoever asked must not wait for an answer that nobody can give
 
     async def _carry_over(
         self,
@@ -140,7 +163,7 @@ class Toll:
                     await self._answer(to, writer, line)
                 asking.cancel()
         finally:
-            out.transport.abort()
+            await _hung_up(out)
 
     async def _ask(self, reader: asyncio.StreamReader, out: asyncio.StreamWriter, line: _Line) -> None:
         with suppress(OSError):
@@ -174,6 +197,13 @@ class _Line:
 
     def __init__(self) -> None:
         self.request = ""
+
+
+async def _hung_up(writer: asyncio.StreamWriter) -> None:
+    """End a connection now, and wait until its socket is closed: the loop may end right after."""
+    writer.transport.abort()
+    with suppress(OSError):
+        await writer.wait_closed()
 
 
 def _authority(cluster: dict[str, str]) -> str:

@@ -17,6 +17,8 @@ LAZY = (
     "trimtab.sources",
     "trimtab.engine",
     "trimtab.engine.stores",
+    "trimtab.apiserver",
+    "trimtab.apiserver.behaviours",
 )
 
 
@@ -38,6 +40,8 @@ def test_a_name_that_is_not_offered_is_said_to_be_missing() -> None:
     [
         ("trimtab.sources.rendering.work", {"aiohttp", "pygit2", "asyncio"}),
         ("trimtab.app.differing", {"aiohttp", "asyncio", "cryptography"}),
+        ("trimtab.apiserver.serving", {"trimtab.apiserver.behaviours.run", "trimtab.app"}),
+        ("trimtab.apiserver.background", {"aiohttp", "asyncio", "cryptography", "yaml", "trimtab.kube"}),
         ("trimtab.app.apps", {"pygit2", "prometheus_client", "pytest", "trimtab.apiserver"}),
     ],
 )

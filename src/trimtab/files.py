@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -28,7 +30,16 @@ class Unfit(Exception):
 
 
 def content_of(path: Path, limit: int, *, links: bool = True) -> bytes:
-    """All of a regular file of at most `limit` bytes; anything else is `Unfit`, and not waited for.
+    """All of a regular file of at most `limit` bytes; anything else is `Unfit`, as for `opened`."""
+    with opened(path, links=links) as file:
+        if os.fstat(file.fileno()).st_size > limit:
+            raise _too_large(limit)
+        return _bounded(file, limit)
+
+
+@contextmanager
+def opened(path: Path, *, links: bool = True) -> Iterator[BinaryIO]:
+    """A regular file, to be read within the block; anything else is `Unfit`, and not waited for.
 
     Errors of the system are raised as they are, for those who have words of their own for them. Without
     `links`, one at the end of the path is such an error.
@@ -40,15 +51,19 @@ def content_of(path: Path, limit: int, *, links: bool = True) -> bytes:
             raise _no_file() from error  # a socket
         raise
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _no_file()
-        if found.st_size > limit:
-            raise _too_large(limit)
         with open(descriptor, "rb", closefd=False) as file:
-            return _bounded(file, limit)
+            yield file
     finally:
         os.close(descriptor)
+
+
+def pieces_of(file: BinaryIO, most: int) -> Iterator[bytes]:
+    """At most so many bytes of a file: one reading takes memory for as much as it may give."""
+    while most and (piece := file.read(min(most, _PIECE))):
+        yield piece
+        most -= len(piece)
 
 
 def read_file(
@@ -80,12 +95,9 @@ def _content_of_any(path: Path, limit: int) -> bytes:
 
 
 def _bounded(file: BinaryIO, limit: int) -> bytes:
-    """All of a file, piece by piece: one reading takes memory for as much as it may give."""
-    pieces, left = list[bytes](), limit + 1
-    while left and (piece := file.read(min(left, _PIECE))):
-        pieces.append(piece)
-        left -= len(piece)
-    if not left:
+    """All of a file, unless there is more of it than may be."""
+    pieces = list(pieces_of(file, limit + 1))
+    if sum(map(len, pieces)) > limit:
         raise _too_large(limit)
     return b"".join(pieces)
 

@@ -186,6 +186,17 @@ CHANGES = {
     ),
     "an update under another name": put(config_map()),
     "an update of nothing": put(config_map(metadata={"name": "nothing"}), f"{MAPS}/nothing"),
+    "an update that is too large": put(config_map(data={"a": "x" * LARGEST})),
+    **{
+        f"{what} that is too large": patch(b'{"data":{"a":"%s"}}' % (b"x" * LARGEST), media, path)
+        for what, media, path in (
+            ("a merge patch", MERGE, COLOURS),
+            ("a strategic merge patch", STRATEGIC, COLOURS),
+            ("a JSON patch", JSON_PATCH, COLOURS),
+            ("an apply", APPLY, f"{COLOURS}?fieldManager=m"),
+        )
+    },
+    "a deletion with a body that is too large": delete(b'{"a":"%s"}' % (b"x" * LARGEST)),
     "a patch of an unknown type": patch(b"{}", JSON),
     "a JSON patch that is no list": patch(b"{}", JSON_PATCH),
     "a JSON patch with a strange operation": patch(b'[{"op":"paint","path":"/data"}]', JSON_PATCH),

@@ -130,6 +130,33 @@ async def test_the_options_of_a_watch_mean_the_same(query: str, real: Speaker, s
     assert ours
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "resourceVersion=0",
+        "resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=1",
+        "resourceVersion=0&fieldSelector=metadata.name=a",
+        "resourceVersion=0&fieldSelector=metadata.name=a,metadata.name=b",
+        "fieldSelector=metadata.namespace=other",
+        "fieldSelector=metadata.name!=a",
+        "fieldSelector=,",
+        "resourceVersionMatch=NotOlderThan&sendInitialEvents=true&allowWatchBookmarks=true",
+        "resourceVersion=0&resourceVersionMatch=NotOlderThan",
+    ],
+)
+@pytest.mark.parametrize("name", ["", "/a"])
+async def test_a_watch_that_the_path_asks_for_is_judged_like_a_list(
+    name: str, query: str, real: Speaker, speaker: Speaker
+) -> None:
+    namespace = await prepared(real, speaker)
+    place = f"namespaces/{namespace}/configmaps"
+    for each in (real, speaker):
+        await each.say(Step("POST", f"/api/v1/{place}", {"metadata": {"name": "a"}}))
+    path = f"/api/v1/watch/{place}{name}?timeoutSeconds=1&{query}"
+    told, ours = [[event async for event in each.watch(path)] for each in (real, speaker)]
+    assert not (found := list(differences(told, ours))), "\n".join(found)
+
+
 async def test_discovery_is_the_same(real: Speaker, speaker: Speaker) -> None:
     aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
     for step in (

@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.kube.world import ACCOUNTS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, config_map, deployment
+from tests.kube.world import (
+    ACCOUNTS,
+    CONFIG_MAPS,
+    DEFINITIONS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SECRETS,
+    config_map,
+    deployment,
+)
 from trimtab.apiserver import MemoryCluster
 from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import (
@@ -26,7 +35,6 @@ from trimtab.kube.cluster import (
     WatchEvent,
     Write,
 )
-from trimtab.kube.discovery import Resource
 from trimtab.kube.failures import (
     AlreadyExists,
     ChangedMeanwhile,
@@ -42,13 +50,6 @@ from trimtab.kube.watch import follow
 from trimtab.tasks.clock import ManualClock
 
 NS = "default"
-DEFINITIONS = Resource(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-)
 
 
 async def listed(cluster: MemoryCluster, **options: Any) -> list[str]:

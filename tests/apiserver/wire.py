@@ -18,7 +18,19 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from tests.apiserver.bad_requests import COLOURS, CORE, JSON, MAPS, MERGE, WEB, Client, config_map
+from tests.apiserver.bad_requests import (
+    APPLY,
+    COLOURS,
+    CORE,
+    JSON,
+    JSON_PATCH,
+    MAPS,
+    MERGE,
+    STRATEGIC,
+    WEB,
+    Client,
+    config_map,
+)
 
 FOLDER = Path(__file__).parent / "recorded"
 REAL, EMBEDDED = FOLDER / "wire.json", FOLDER / "wire_embedded.json"
@@ -372,7 +384,45 @@ DIFFERING: Mapping[str, tuple[str, Exchange]] = {
     ),
     "an address that is a star": (LENIENCE, Exchange(sent=request("GET", "*"))),
 }
-SAME = {**OPTIONS, **MEDIA, **WATCHES, **FORMS, **PATHS, **PEOPLE, **HTTP, **SHAPES, **HEALTH, **ODDITIES}
+
+
+def deep(levels: int) -> str:
+    """Maps within lists within maps."""
+    return '{"a":[' * (levels // 2) + "]}" * (levels // 2)
+
+
+def with_unknown(levels: int, name: str = "new") -> str:
+    """A ConfigMap with a field that nobody knows, which is so deep."""
+    return f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"unknown":{deep(levels)}}}'
+
+
+HAVING = f"{COLOURS}?dryRun=All"
+UNKNOWN = '{"unknown":%s}'
+DEPTHS = {
+    f"{what}, {levels} levels deep": exchange
+    for levels in (600, 9_998, 10_002)
+    for what, exchange in {
+        "an unknown field": send("POST", DRY, with_unknown(levels)),
+        "an unknown field in YAML": send("POST", DRY, with_unknown(levels), media="application/yaml"),
+        "an unknown field, strictly": send("POST", f"{DRY}&fieldValidation=Strict", with_unknown(levels)),
+        "a text": send("POST", DRY, f'{{"metadata":{{"name":"new"}},"data":{{"a":{deep(levels)}}}}}'),
+        "an update": send("PUT", HAVING, with_unknown(levels, "colours")),
+        "a merge patch": send("PATCH", HAVING, UNKNOWN % deep(levels), media=MERGE),
+        "a strategic merge patch": send("PATCH", HAVING, UNKNOWN % deep(levels), media=STRATEGIC),
+        "a JSON patch": send(
+            "PATCH",
+            HAVING,
+            f'[{{"op":"add","path":"/unknown","value":{deep(levels)}}}]',
+            media=JSON_PATCH,
+        ),
+        "an apply": send("PATCH", f"{HAVING}&fieldManager=m", with_unknown(levels, "colours"), media=APPLY),
+        "options of a deletion": send("DELETE", f"{MAPS}/nothing", UNKNOWN % deep(levels)),
+    }.items()
+}
+SAME = {
+    **OPTIONS, **MEDIA, **WATCHES, **FORMS, **PATHS, **PEOPLE, **HTTP, **SHAPES, **HEALTH,
+    **ODDITIES, **DEPTHS,
+}  # fmt: skip
 EXCHANGES = {**SAME, **{name: exchange for name, (_, exchange) in DIFFERING.items()}}
 MASKS = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),

@@ -165,4 +165,4 @@ async def test_a_server_that_has_not_answered_in_time_is_said_to_have_said_nothi
     async with (await world.apps()).work_on(await world.unit("shop")) as work:
         plan, mute = await work.plan(DELETION), cast(Cluster, Mute())
         with pytest.raises(NotGone, match=r"after 0\.01 s the server has not said what is left"):
-            await until_deleted(work.engine, mute, plan, 0.01, lambda _: None)
+            await until_deleted(work.engine, mute, plan, 0.01, lambda _: None, again="trimtab delete shop")

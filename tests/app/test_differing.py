@@ -104,6 +104,15 @@ def test_what_cannot_be_compared_is_a_problem_and_no_difference() -> None:
     assert str(NotCompared.of(problems)) == "diff: web.yaml: no name. Give it one (and 1 more)."
 
 
+def test_nothing_is_called_no_longer_declared_while_a_document_cannot_be_read() -> None:
+    rows = [row(None, config("old")), row(config("new"), None)]
+    unread = Finding(kind=FindingKind.INVALID, subject="a.yaml", reason="no name", remedy="Name it")
+    assert [each.change for each in differing(rows, [], STAND_INS).objects] == [Change.CREATE, Change.PRUNE]
+    told = differing(rows, [unread], STAND_INS)
+    assert [each.change for each in told.objects] == [Change.CREATE]
+    assert told.problems
+
+
 def test_warnings_are_told_once_each_and_not_more_than_a_few() -> None:
     def found(kind: FindingKind, name: str) -> Finding:
         return Finding(kind=kind, subject=name, reason="odd", remedy="")

@@ -50,6 +50,8 @@ def test_what_is_not_in_the_history_is_named_with_what_is() -> None:
         pin_for(unit(entry(1, "a"), entry(2, "b")), 9, reason="", by="", now=NOW)
     with pytest.raises(Missing, match="nothing else to go back to"):
         pin_for(unit(entry(1, "a"), entry(2, "a")), None, reason="", by="", now=NOW)
+    with pytest.raises(Missing, match="no sync of it has succeeded yet"):
+        pin_for(unit(), None, reason="", by="", now=NOW)
 
 
 async def roll_back(apps: Apps, app: str = "shop") -> None:

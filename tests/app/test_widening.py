@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import cast
+
+from msgspec.structs import replace
 
 from tests.app.test_narrowing import Listened, secret, sync
 from tests.app.world import World, config_map
@@ -11,9 +14,12 @@ from trimtab.app.appsources import HERE
 from trimtab.app.widening import Widening
 from trimtab.engine import Engine
 from trimtab.engine.clusters import opened
+from trimtab.engine.places import Place
 from trimtab.engine.rows import Verdict
 from trimtab.engine.stores.renders import MemoryArchive
+from trimtab.engine.units import SyncUnit
 from trimtab.kube.cluster import Cluster
+from trimtab.resources.manifests import Found
 
 
 async def test_what_a_source_comes_to_want_elsewhere_is_looked_for_before_it_is_compared() -> None:
@@ -71,3 +77,23 @@ async def test_whoever_needs_more_waits_until_it_is_read_whoever_else_has_asked_
         engine.may_read.set()
     await reading.cover(unit)
     assert engine.asked.locked()
+
+
+async def test_where_a_render_lies_is_found_out_once_and_a_units_own_places_each_time() -> None:
+    world = World()
+    world.sources.declare("shop", config_map("one"))
+    unit, maps = await world.unit("shop"), Place("", "ConfigMap", "default")
+    gone_through: list[int] = []
+
+    def needs(unit: SyncUnit, wanted: Iterable[Found]) -> frozenset[Place] | None:
+        found = len(tuple(wanted))
+        gone_through.append(found)
+        return None if unit.places is None else frozenset({*unit.places, *[maps] * found})
+
+    entry = opened(HERE, cast(Cluster, world.cluster), places=frozenset({maps}))
+    reading = Widening(world.sources, MemoryArchive(), entry, needs)
+    for _ in range(2):
+        await reading.generate(replace(unit, places=(maps,)), "")
+    assert (gone_through, await reading.clusters.get_cluster(HERE)) == ([0, 1, 0], entry)
+    await reading.generate(replace(unit, places=(maps, Place("", "Secret", "default"))), "")
+    assert await reading.clusters.get_cluster(HERE) == replace(entry, places=None)

@@ -46,6 +46,8 @@ def test_both_servers_are_measured_in_one_run(
     assert embedded.main(["--size", "small"]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     assert "| what | real | embedded | ratio | aim | met |" in rows
+    told = ("Get", "List", "Apply", "until the first answer", "idle after it", "kubectl has used", "watchers")
+    assert [word for word in told if word not in "".join(rows)] == []
     assert [
-        word for word in ("Get", "List", "Apply", "Start", "Idle", "watchers") if word not in "".join(rows)
+        name for name in ("over HTTP, 8 at once", "in process") if f"{name}" not in "".join(rows[-9:])
     ] == []

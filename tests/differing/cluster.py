@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.apiserver.bad_requests import APPLY, COLOURS, CORE, MAPS, MERGE, STRATEGIC, WEB
-from tests.apiserver.wire import DRY, Exchange, delete, get, send
+from tests.apiserver.wire import DRY, PARTIAL, Exchange, deep, delete, get, send
 from tests.differing.asking import Difference, Differences, Proof, patch, post
+from trimtab.apiserver.negotiation import OPENAPI_V2
 
 
 def pem(kind: str) -> str:
@@ -106,7 +107,25 @@ def served(*versions: str) -> Exchange:
 
 RULED = definition("ruled", {**ANYTHING, "x-kubernetes-validations": [{"rule": "self.is.no.rule("}]})
 REPLICAS = '{"metadata":{"name":"new"},"spec":{"replicas":%s}}'
-DEEP = '{"metadata":{"name":"new"},"unknown":' + "[" * 5000 + "]" * 5000 + "}"
+BRIEFLY = f"Accept: {PARTIAL}"
+LISTED = "/api/v1/namespaces/{namespace}/configmaps"
+REVISIONS = f"/apis/apps/v1/namespaces/{CORE[19:]}/controllerrevisions"
+REVISION = '{"metadata":{"name":"new"},"revision":1,"data":%s}'
+ANY_OBJECTS = f"/apis/differing.example.com/v1/namespaces/{CORE[19:]}/anything"
+ANY_OBJECT = '{"apiVersion":"differing.example.com/v1","kind":"Anything","metadata":{"name":"new"},"free":%s}'
+DEEP_DATA = f'{{"data":{deep(1000)}}}'
+DEEP_YAML = "metadata: {name: new}\nunknown:\n" + "".join(f"{' ' * n}a:\n" for n in range(1, 300))
+
+
+def nested_schema(levels: int) -> dict[str, Any]:
+    """A schema of objects in objects."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+DEEP_SCHEMA = definition("deep", nested_schema(200))
 
 # -- the differences --------------------------------------------------------------------------------------
 
@@ -123,10 +142,24 @@ CLUSTER: Differences = {
         ours="whoever has the token may do everything, as nobody else",
         proofs=(Proof(asked=get(f"{MAPS}/nothing", "Impersonate-User: somebody")),),
     ),
-    "bodies nested deeper than some hundred levels": Difference(
-        real="accepted up to 10,000",
-        ours="400",
-        proofs=(Proof(asked=send("POST", DRY, DEEP), part=("kind",)),),
+    "free-form values, schemas and true YAML, deeper than some hundred levels": Difference(
+        real="kept up to 10,000; refusals show them whole",
+        ours="400; refusals show dots for them",
+        proofs=(
+            Proof(
+                asked=send("POST", f"{REVISIONS}?dryRun=All", REVISION % deep(1000), BRIEFLY), part=("kind",)
+            ),
+            Proof(
+                given=(post(DEFINITIONS, definition("anything", ANYTHING)),),
+                asked=send("POST", f"{ANY_OBJECTS}?dryRun=All", ANY_OBJECT % deep(1000), BRIEFLY),
+                settles=201,
+                part=("kind",),
+                after=(delete(f"{DEFINITIONS}/anything.differing.example.com"),),
+            ),
+            Proof(asked=post(f"{DEFINITIONS}?dryRun=All", DEEP_SCHEMA, BRIEFLY), part=("kind",)),
+            Proof(asked=send("POST", DRY, DEEP_YAML, media="application/yaml"), part=("kind",)),
+            Proof(asked=send("PATCH", f"{COLOURS}?dryRun=All", DEEP_DATA, media=MERGE)),
+        ),
     ),
     "conversion webhooks of custom resources": Difference(
         real="asked",
@@ -276,6 +309,40 @@ CLUSTER: Differences = {
         proofs=(
             Proof(asked=get("/openapi/v2"), part=("paths", "/version/", "get", "operationId")),
             Proof(asked=get("/openapi/v2"), part=("definitions", "io.k8s.api.policy.v1.Eviction", "type")),
+        ),
+    ),
+    "`/openapi/v2` in protobuf": Difference(
+        real="the same",
+        ours="a title alone: clients then know that v3 is all there is",
+        proofs=(Proof(asked=get("/openapi/v2", f"Accept: {OPENAPI_V2}"), long=True),),
+    ),
+    "operations of `/openapi/v3`": Difference(
+        real="ids, tags, descriptions, all parameters, schemas of bodies and answers; watches as paths",
+        ours="the kind, the action, and the parameters of writes",
+        proofs=(
+            *(
+                Proof(asked=get("/openapi/v3/api/v1"), part=("paths", LISTED, "get", *part))
+                for part in (("operationId",), ("description",), ("parameters", 0, "name"))
+            ),
+            Proof(
+                asked=get("/openapi/v3/api/v1"),
+                part=("paths", LISTED, "get", "responses", "200", "content", "application/json", "schema"),
+            ),
+            Proof(
+                asked=get("/openapi/v3/api/v1"),
+                part=("paths", "/api/v1/watch/configmaps", "get", "x-kubernetes-action"),
+            ),
+        ),
+    ),
+    "versions that are to come": Difference(
+        real="waited for, three seconds long, before they are refused",
+        ours="refused at once, in the same words",
+        proofs=tuple(
+            Proof(asked=get(path), slow=True)
+            for path in (
+                f"{MAPS}?resourceVersion=99999999",
+                f"{MAPS}?resourceVersion=99999999&limit=1&resourceVersionMatch=NotOlderThan",
+            )
         ),
     ),
     "answers in protobuf": Difference(

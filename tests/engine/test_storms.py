@@ -18,7 +18,7 @@ from tests.kube.world import TokenAccess
 from trimtab.apiserver import MemoryCluster, serve
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import AT_ONCE
-from trimtab.apiserver.serve import Served
+from trimtab.apiserver.serving import Served
 from trimtab.engine import Engine, GivenClusters, Keyring, RecordStore
 from trimtab.engine.clusters import opened
 from trimtab.engine.operations import OperationPhase

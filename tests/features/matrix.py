@@ -1,7 +1,8 @@
 """What every verb says in every bad circumstance, as data: a row for a way to call, a column for a trouble.
 
 A cell is the exit code and words of what is said. A call may hold {app}, the app in trouble; {files}, the
-folder of its files; {source}, what it is synced from; {home}, the home of whoever calls.
+folder of its files; {source}, what it is synced from; {repository}, a repository with its files, or one that
+is well; {home}, the home of whoever calls; {ten}, a file of ten megabytes.
 `tests/features/test_matrix.py` tries every cell; and a column without a cell for a row fails.
 """
 
@@ -21,6 +22,8 @@ class Cell(Struct, frozen=True):
     until: str = ""
     #: how it is called in this column, if not as its row says
     words: tuple[str, ...] = ()
+    #: it shows what another command answers, and that one's error stands before its own
+    is_shown: bool = False
 
 
 class Apart(Struct, frozen=True):
@@ -55,14 +58,20 @@ class Column(Struct, frozen=True, kw_only=True):
 ROWS = {
     "apply": ("apply", "{app}.plan", "--yes"),
     "cluster": ("cluster", "status"),
+    "cluster up": ("cluster", "up"),
+    "cluster down": ("cluster", "down"),
     "completion": ("completion", "bash"),
     "delete": ("delete", "{app}", "--yes"),
+    "delete --abandon": ("delete", "{app}", "--abandon", "--yes"),
     "demo": ("demo",),
     "diff": ("diff", "{app}"),
+    "diff of files": ("diff", "-f", "{files}/one.yaml", "--live", "{files}/one.yaml"),
     "doctor": ("doctor",),
     "health": ("health", "-f", "{files}/one.yaml"),
     "history": ("history", "{app}"),
     "install": ("install", "--apply", "--yes", "-n", "runners"),
+    "install, printed": ("install", "-n", "runners"),
+    "install --remove": ("install", "--remove", "--yes", "-n", "former"),
     "pause": ("pause", "{app}"),
     "plan": ("plan", "{app}"),
     "plan of a source": ("plan", "{source}", "--app", "new", "-n", "new", "--create-namespace"),
@@ -70,6 +79,8 @@ ROWS = {
     "resume": ("resume", "{app}"),
     "rollback": ("rollback", "{app}", "1", "--yes"),
     "run": ("run", "--listen", "127.0.0.1:0"),
+    "run of files": ("run", "--listen", "127.0.0.1:0", "-f", "{files}/units"),
+    "run of a repository": ("run", "--listen", "127.0.0.1:0", "--repo", "{repository}", "--path", "declared"),
     "settings": ("settings",),
     "status": ("status", "{app}"),
     "status of all": ("status",),
@@ -80,56 +91,77 @@ ROWS = {
     "version": ("version",),
     "wait": ("wait", "{app}", "--timeout", "0"),
     "why": ("why", "{app}"),
+    "why of an object": ("why", "cm/one", "-n", "{app}"),
 }
 #: those that ask no cluster
-ALONE = ("cluster", "completion", "demo", "health", "render", "settings", "version")
+ALONE = (
+    "cluster", "cluster up", "cluster down", "completion", "demo", "diff of files", "health",
+    "install, printed", "render", "settings", "version",
+)  # fmt: skip
 REACHING = tuple(row for row in ROWS if row not in ALONE)
 #: those that may change a cluster; resuming what is not held does not
 WRITING = (
-    "apply", "delete", "install", "pause", "rollback", "run", "sync", "sync of a source", "terminate",
+    "apply", "delete", "delete --abandon", "install", "install --remove", "pause", "rollback", "run",
+    "run of files", "run of a repository", "sync", "sync of a source", "terminate",
 )  # fmt: skip
 
+RUNS = ("run", "run of files", "run of a repository")
 OWN = Apart("it has a cluster, a repository and apps of its own")
 OF_NO_APP = Apart("it names no app")
+NOT_ASKED = Apart(
+    "it looks at no other cluster, and is started where somebody has none: without a kubeconfig"
+)
+NO_CLUSTER = Cell(3, "cluster: none is running. Start one with: trimtab cluster up")
+#: one is started, and stopped by the next row
+STARTED: Cells = {
+    "cluster up": Cell(0, "The cluster is up at"),
+    "cluster down": Cell(0, "The cluster is down."),
+}
 RENDERED = Cell(0, "kind: ConfigMap")
 NOTHING_BEGUN = Cell(2, "no operation is under way. Begin one: trimtab sync")
 #: what those say that ask no cluster, wherever that is no matter
 UNTROUBLED: Cells = {
-    "cluster": Cell(3, "cluster: none is running. Start one with: trimtab cluster up"),
+    "cluster": NO_CLUSTER,
+    "cluster up": NOT_ASKED,
+    "cluster down": NO_CLUSTER,
     "completion": Cell(0, "_trimtab_completion()"),
     "demo": OWN,
+    "diff of files": Cell(0),
     "health": Cell(0, "ConfigMap"),
+    "install, printed": Cell(0, "kind: Deployment"),
     "render": RENDERED,
     "settings": Cell(0, "apps.namespace"),
     "version": Cell(0, "trimtab "),
 }
 #: what those say that name no app, where one app is in trouble
 BYSTANDERS: Cells = {
-    **dict.fromkeys(
-        ("cluster", "completion", "doctor", "health", "install", "plan of a source", "render", "settings"),
-        OF_NO_APP,
-    ),
+    **dict.fromkeys((*ALONE, "doctor", "install", "install --remove", *RUNS), OF_NO_APP),
     "demo": OWN,
+    "plan of a source": OF_NO_APP,
     "run": Cell(0, "asked to end", until=" objects differ"),
     "status of all": Cell(0, "web"),
     "sync of a source": OF_NO_APP,
-    "version": OF_NO_APP,
 }
+FORGOTTEN = Cell(0, " is forgotten")
 #: what is said of an app that is well and has a newer source, wherever nothing is the matter
 WELL: Cells = {
     **UNTROUBLED,
     "apply": Cell(0, " is Synced and Healthy"),
     "delete": Cell(0, " is deleted"),
+    "delete --abandon": FORGOTTEN,
     "diff": Cell(1, "colour: red"),
     "doctor": Cell(0, "ok "),
     "history": Cell(0, "trimtab sync"),
     "install": Cell(0, "Installed."),
+    "install --remove": Cell(0, "Removed from former."),
     "pause": Cell(0, " is paused by ann"),
     "plan": Cell(0, "differs at /data/colour"),
     "plan of a source": Cell(0, "missing"),
     "resume": Cell(0, " was neither paused nor pinned"),
     "rollback": Cell(0, "pinned to entry 1 of its history"),
     "run": Cell(0, "asked to end", until=" objects differ"),
+    "run of files": Cell(0, "asked to end", until="of-a-file: OutOfSync"),
+    "run of a repository": Cell(0, "asked to end", until="of-a-file: OutOfSync"),
     "status": Cell(0, "OutOfSync"),
     "status of all": Cell(0, "Synced"),
     "sync": Cell(0, " is Synced and Healthy"),
@@ -138,6 +170,7 @@ WELL: Cells = {
     "tree": Cell(0, "OutOfSync"),
     "wait": Cell(4, "Ask why with: trimtab why"),
     "why": Cell(1, "is not as its source wants it"),
+    "why of an object": Cell(1, "is not as its source wants it"),
 }
 
 UNREACHABLE = Cell(4, "https://127.0.0.1:1 cannot be reached")
@@ -166,14 +199,17 @@ def of_git(answer: Cell) -> Cells:
     sources = ("plan of a source", "sync of a source")
     return {
         "delete": Cell(0, " is deleted"),
+        "delete --abandon": FORGOTTEN,
         "history": Cell(0, "trimtab sync"),
         "pause": Cell(0, " is paused by ann"),
         "resume": Cell(0, " was neither paused nor pinned"),
         "rollback": Cell(0, " is Synced and Healthy, pinned to entry 1 of its history"),
+        "run of a repository": Cell(0, "asked to end", until="stay as they were"),
         "status": Cell(0, SYNCED_LAST),
         "terminate": NOTHING_BEGUN,
         "tree": Cell(0, SYNCED_LAST),
         "why": Cell(1, answer.says.removesuffix(" Look at").rstrip(".)")),
+        "why of an object": Cell(1, answer.says.removesuffix(" Look at").rstrip(".)")),
         **dict.fromkeys((*needing, *sources), answer),
     }
 
@@ -184,8 +220,9 @@ def of_a_disk(answer: Cell, code: int, reason: str) -> Cells:
     return {
         **WELL,
         **of_git(answer),
-        "cluster": Cell(code, reason, words=("cluster", "up")),
-        "demo": Apart("it works in a folder for temporary files"),
+        "cluster up": Cell(code, reason),
+        # Its own files are in /tmp where TMPDIR cannot be written to; what it calls has no home.
+        "demo": Cell(4, "ended with exit code 4, not 0. What it said stands above.", is_shown=True),
         "doctor": Cell(1, "wrong    disk: "),
         "run": Cell(0, "asked to end", until=".git: "),
         "plan of a source": Cell(code, "near.plan", words=file),
@@ -199,8 +236,8 @@ COLUMNS = {
             **dict.fromkeys(REACHING, UNREACHABLE),
             **UNTROUBLED,
             "doctor": Cell(1, "https://127.0.0.1:1 cannot be reached"),
-            "run": Cell(0, "asked to end", until="cannot be reached"),
-            "why": Cell(1, "The cluster does not answer."),
+            **dict.fromkeys(RUNS, Cell(0, "asked to end", until="cannot be reached")),
+            **dict.fromkeys(("why", "why of an object"), Cell(1, "The cluster does not answer.")),
         },
     ),
     "no kubeconfig": Column(
@@ -208,6 +245,7 @@ COLUMNS = {
         cells={
             **dict.fromkeys(REACHING, NO_FILE),
             **UNTROUBLED,
+            **STARTED,
             "doctor": Cell(1, "home/.kube/config: it does not exist"),
         },
     ),
@@ -225,7 +263,7 @@ COLUMNS = {
             **dict.fromkeys(REACHING, NO_RIGHT),
             **UNTROUBLED,
             "doctor": Cell(1, "cannot"),
-            "why": Cell(1, 'User "nobody" cannot'),
+            **dict.fromkeys(("why", "why of an object"), Cell(1, 'User "nobody" cannot')),
         },
     ),
     "unknown app": Column(
@@ -239,6 +277,7 @@ COLUMNS = {
             "plan": NO_SOURCE,
             "sync": NO_SOURCE,
             "why": Cell(3, "List them with: trimtab status; or name an object, such as deploy/web."),
+            "why of an object": Cell(3, "object cm/one: there is none in namespace nope"),
         },
     ),
     "an app that was deleted half-way": Column(
@@ -247,6 +286,7 @@ COLUMNS = {
             **BYSTANDERS,
             "apply": DELETING,
             "delete": Cell(0, "going is deleted"),
+            "delete --abandon": FORGOTTEN,
             "diff": Cell(1, "it is not there"),
             "history": Cell(0, "files:"),
             "pause": Cell(0, "going is paused by ann"),
@@ -259,6 +299,7 @@ COLUMNS = {
             "tree": Cell(0, "Missing"),
             "wait": Cell(4, "Ask why with: trimtab why going"),
             "why": Cell(1, "App going is being deleted"),
+            "why of an object": Cell(3, "object cm/one: there is none in namespace going"),
         },
     ),
     "an app that somebody else works on": Column(
@@ -268,6 +309,7 @@ COLUMNS = {
             **BYSTANDERS,
             "apply": WAITS,
             "delete": WAITS,
+            "delete --abandon": WAITS,
             "diff": Cell(1, "colour: red"),
             "history": Cell(0, "trimtab sync"),
             "pause": Cell(0, "held is paused by ann"),
@@ -280,7 +322,9 @@ COLUMNS = {
             "terminate": NOTHING_BEGUN,
             "tree": Cell(0, "OutOfSync"),
             "wait": Cell(4, "Ask why with: trimtab why held"),
-            "why": Cell(1, "ConfigMap held/one is not as its source wants it"),
+            **dict.fromkeys(
+                ("why", "why of an object"), Cell(1, "ConfigMap held/one is not as its source wants it")
+            ),
         },
     ),
     "Git is not reached": Column(
@@ -304,7 +348,9 @@ COLUMNS = {
             **BYSTANDERS,
             "apply": UNREADABLE,
             "delete": Cell(0, "broken is deleted"),
+            "delete --abandon": FORGOTTEN,
             "diff": UNREADABLE,
+            "diff of files": UNREADABLE,
             "health": UNREADABLE,
             "history": Cell(0, "trimtab sync"),
             "pause": Cell(0, "broken is paused by ann"),
@@ -313,38 +359,50 @@ COLUMNS = {
             "render": UNREADABLE,
             "resume": Cell(0, "broken was neither paused nor pinned"),
             "rollback": Cell(0, "broken is Synced and Healthy, pinned to entry 1 of its history"),
+            **dict.fromkeys(
+                ("run of files", "run of a repository"),
+                Cell(0, "of-a-file.yaml, line", until="of-a-file: its file is not followed"),
+            ),
             "status": Cell(0, "one.yaml, line"),
             "sync": UNREADABLE,
             "sync of a source": UNREADABLE,
             "terminate": NOTHING_BEGUN,
             "tree": Cell(0, "one.yaml, line"),
             "wait": Cell(4, "one.yaml, line"),
-            "why": Cell(1, "one.yaml, line"),
+            **dict.fromkeys(("why", "why of an object"), Cell(1, "one.yaml, line")),
         },
     ),
     "ten megabytes of manifests": Column(
-        app="big", cells={**WELL, "health": Cell(0, "c10", words=("health", "-f", "{files}/c10.yaml"))}
+        app="big",
+        cells={
+            **WELL,
+            "diff of files": Cell(
+                1, "+  name: c9", words=("diff", "-f", "{ten}", "--live", "{files}/c10.yaml")
+            ),
+            "health": Cell(0, "c10", words=("health", "-f", "{ten}")),
+        },
     ),
     "a full disk": Column(
         app="near",
         disk="full",
-        environment={"TMPDIR": "{home}"},
+        environment={"TMPDIR": "{home}", "PATH": "{path}"},
         cells=of_a_disk(NO_ROOM, 4, "no space left on device"),
     ),
     "a home that cannot be written to": Column(
         app="near",
         disk="read-only",
-        environment={"TMPDIR": "{home}"},
+        environment={"TMPDIR": "{home}", "PATH": "{path}"},
         cells=of_a_disk(UNWRITABLE, 2, "read-only file system"),
     ),
     "a terminal of forty columns": Column(
         columns=40,
         cells={
             **WELL,
+            **STARTED,
             "health": Cell(0, "Config…"),
             "history": Cell(0, "files:"),
             "plan": Cell(0, "differs at /…"),
         },
     ),
-    "no UTF-8": Column(encoding="iso-8859-1", cells=WELL),
+    "no UTF-8": Column(encoding="iso-8859-1", cells={**WELL, **STARTED}),
 }

@@ -49,7 +49,6 @@ def publish(shelf: Path, version: str, helm: Path) -> None:
     shell("helm package made/web -d shelf && helm repo index shelf", shelf.parent, str(helm.parent))
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_a_chart_is_synced_by_its_name_and_follows_its_range(
     person: Person, shelf: tuple[Path, str], helm: Path
 ) -> None:

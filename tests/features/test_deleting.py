@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.features.conftest import Person
 from tests.features.test_sync import SETTINGS, shop
 
@@ -25,7 +23,6 @@ HELD = '{"metadata": {"finalizers": ["example.com/backup"]}}'
 FREE = '{"metadata": {"finalizers": null}}'
 
 
-@pytest.mark.parametrize("person", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 def test_an_app_is_deleted_by_the_next_when_somebody_was_killed_at_it(person: Person, tmp_path: Path) -> None:
     before, after = (
         HOOK.replace("NAME", f"{name}-hook").replace("TYPE", hook)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.features.conftest import Person
 from tests.features.test_sync import SETTINGS, shop
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_a_paused_app_is_not_synced_until_it_is_resumed(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS)
     assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0

@@ -51,6 +51,10 @@ WRITING = {
         words=("delete", "web", "--abandon", "--yes"), refusal="app web: there is no such app"
     ),
     "install": Story(words=("install", "--apply", "--yes", "-n", "runners")),
+    "install --remove": Story(
+        words=("install", "--remove", "--yes", "-n", "runners"),
+        before=(("install", "--apply", "--yes", "-n", "runners"),),
+    ),
     "pause": Story(words=("pause", "web", "--reason", "lunch")),
     "resume": Story(words=("resume", "web"), before=(("pause", "web"),)),
     "rollback": Story(words=("rollback", "web", "1", "--prune", "--yes")),
@@ -200,6 +204,45 @@ def test_whoever_is_killed_while_looking_leaves_nothing(scene: Scene, worlds: Wo
             toll.strike(is_any, number, scene.kill)
             assert scene.call(toll, words).code == -signal.SIGKILL, (words, toll.passed)
             assert traces(toll, scene) == before, words
+
+
+def test_whoever_is_killed_while_storing_a_plan_leaves_none_or_a_whole_one(
+    scene: Scene, worlds: Worlds
+) -> None:
+    file, counter = scene.folder / "kept.plan", scene.folder / "asked"
+    words = ("plan", "web", "--prune", "--out", str(file))
+    with worlds.passing() as kubeconfig, Toll(kubeconfig, scene.folder) as toll:
+        whole = scene.call(toll, words, asked=str(counter))
+        asked = int(counter.read_text())
+        assert whole.code == 0, whole.err
+        for number in (*spread(asked, A_FEW), *range(asked - 3, asked + 1)):
+            file.unlink(missing_ok=True)
+            died = scene.call(toll, words, asked=str(counter), dies_before=number)
+            # How often it asks depends on how quickly it is answered.
+            code = -signal.SIGKILL if int(counter.read_text()) >= number else 0
+            assert died.code == code, (number, died)
+            left = scene.call(toll, ("apply", str(file), "--dry-run"))
+            assert left.code == (0 if file.exists() else 3), (number, left)
+            assert scene.call(toll, words) == whole
+            assert scene.call(toll, ("apply", str(file), "--dry-run")).code == 0
+    file.unlink()
+
+
+def test_whoever_is_killed_while_the_first_plan_records_the_installation_is_succeeded(
+    scene: Scene, worlds: Worlds
+) -> None:
+    file, first = scene.folder / "first.plan", {"TRIMTAB_APPS__NAMESPACE": "first-records"}
+    words = ("plan", "{shop}", "--app", "new", "-n", "new", "--create-namespace", "--out", str(file))
+    for number in (1, 2):
+        with worlds.passing() as kubeconfig, Toll(kubeconfig, scene.folder) as toll:
+            toll.strike(is_write, number, scene.kill)
+            assert scene.call(toll, words, environment=first).code == -signal.SIGKILL, toll.passed
+            assert not file.exists()
+            scene.bury(toll)
+            assert scene.call(toll, words, environment=first).code == 0
+            applied = scene.call(toll, ("apply", str(file), "--yes"), environment=first)
+            assert (applied.code, "new is Synced and Healthy" in applied.out) == (0, True), applied
+            file.unlink()
 
 
 def counted(scene: Scene, home: Path, words: tuple[str, ...], dies_before: int = 0) -> tuple[Heard, int]:

@@ -18,7 +18,6 @@ OWNER = "github.com/example"  # whose repositories the page tells of
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: private}\n"
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_a_private_repository_is_synced_once_its_credential_stands_in_the_file(
     person: Person, tmp_path: Path, git_http: HttpRepository
 ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.features.conftest import Person
 from tests.features.test_sync import SETTINGS, WEB, shop
 
@@ -39,7 +37,18 @@ def test_drift_is_shown_field_by_field_and_the_tree_reaches_the_pods(person: Per
     assert (replicas["kind"], [pod["kind"] for pod in replicas["children"]]) == ("ReplicaSet", ["Pod", "Pod"])
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_what_is_rendered_can_be_given_to_kubectl_in_every_form_for_programs(
+    person: Person, tmp_path: Path
+) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS, keys=SECRET)
+    person.kubectl("create", "namespace", person.namespace)
+    for form in ("yaml", "json"):
+        told = person.trimtab("render", str(folder), "-n", person.namespace, "-o", form)
+        (tmp_path / form).write_text(told.out)
+        applied = person.kubectl("apply", "-f", str(tmp_path / form)).splitlines()
+        assert [line.split()[0] for line in applied] == ["secret/keys", "configmap/settings"], told.err
+
+
 def test_an_app_is_waited_for_remembers_its_syncs_and_completes(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS)
     assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
@@ -55,5 +64,16 @@ def test_an_app_is_waited_for_remembers_its_syncs_and_completes(person: Person, 
     assert person.trimtab("status", "-o", "name").out == "app/shop\n"
     assert person.trimtab("plan", "app/shop", "-o", "name").out == "", "what is printed is taken"
     assert person.trimtab("wait", "app/shop", "--for", "idle", "--timeout", "0").code == 0
-    typed = {"_TRIMTAB_COMPLETE": "bash_complete", "COMP_WORDS": "trimtab tree s", "COMP_CWORD": "2"}
-    assert person.trimtab(**typed, TRIMTAB_APPS__COMPLETE_WITHIN="1m").out == "plain,shop\n"
+    assert completed(person, "tree", "s") == ["plain,shop"]
+    assert completed(person, "tree", "app/") == ["plain,app/shop"]
+    assert completed(person, "sync", "s") == ["dir,s"], "here this is the folder"
+    assert completed(person, "sync", "a") == ["plain,app/shop"]
+    assert completed(person, "sync", "app/s") == ["plain,app/shop"]
+    (folder.parent / "apples").mkdir()
+    assert completed(person, "sync", "ap") == ["plain,apples", "plain,app/shop"]
+
+
+def completed(person: Person, verb: str, typed: str) -> list[str]:
+    """What bash is told when somebody has typed this, and waits."""
+    asked = {"_TRIMTAB_COMPLETE": "bash_complete", "COMP_WORDS": f"trimtab {verb} {typed}", "COMP_CWORD": "2"}
+    return person.trimtab(**asked, TRIMTAB_APPS__COMPLETE_WITHIN="1m").out.splitlines()

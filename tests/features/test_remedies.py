@@ -9,7 +9,7 @@ import pytest
 
 from tests.features.conftest import Person
 from tests.features.scenes import named
-from tests.features.test_sync import shop
+from tests.features.test_sync import SETTINGS, WEB, shop
 from tests.interfaces.cli.understanding import told_in
 
 STUCK = named("stuck").replace("{name: stuck}", "{name: stuck, finalizers: [example.org/hold]}")
@@ -36,7 +36,6 @@ class Newcomer:
         return heard.out
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_every_remedy_that_is_printed_helps(person: Person, tmp_path: Path) -> None:
     many = {f"c{number}": named(f"c{number}") for number in range(12)}
     folder, space, ann = shop(tmp_path / "shop", **many), person.namespace, Newcomer(person)
@@ -71,3 +70,42 @@ def test_every_remedy_that_is_printed_helps(person: Person, tmp_path: Path) -> N
     ann.told("delete held --timeout 1", 4, to="delete held")
     ann.does(ann.told("why held", 1, to="delete held --abandon"))
     ann.does(ann.told("--setting nope.nope=1 status", 2, to="settings"))
+
+
+@pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_what_has_only_waited_is_seen_through_by_the_command_that_is_told(
+    person: Person, tmp_path: Path
+) -> None:
+    def declared(image: str, colour: str, *more: str) -> None:
+        said = ', annotations: {trimtab.dev/sync-wave: "2", trimtab.dev/sync-options: Prune=confirm}}'
+        maps = {name: SETTINGS.replace("settings}", f"{name}{said}") for name in more}
+        settings = SETTINGS.replace("settings}", f"settings{said}").replace("blue", colour)
+        shop(folder, web=WEB.replace("web:1", image), settings=settings, **maps)
+
+    def hold(held: str) -> None:
+        person.kubectl("patch", "deployment", "web", "--type=merge", "-p", f'{{"spec":{{"paused":{held}}}}}')
+
+    def colour() -> str:
+        return person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}")
+
+    folder, ann = tmp_path / "shop", Newcomer(person)
+    declared("web:1", "blue")
+    ann.does(f"sync {folder} -n {person.namespace} --create-namespace")
+    declared("web:2", "red", "more")
+    hold("true")  # by hand: the first wave never becomes healthy
+    ann.does("plan shop --out shop.plan")
+    again = ann.told("apply shop.plan --timeout 1", 4, to="apply shop.plan")
+    hold("false")
+    ann.does(again)
+    assert colour() == "red"
+
+    hold("true")
+    meant = "rollback shop 1 --prune --confirm-deletions"
+    again = ann.told(f"{meant} --reason slow --timeout 1", 4, to=meant)
+    ann.told("sync shop", 2, to="rollback shop 1 --prune")
+    hold("false")
+    back = ann.does(again)
+    assert "pinned to entry 1 of its history" in back
+    assert back.endswith(": slow\n")
+    assert colour() == "blue"
+    assert "configmap/more" not in person.kubectl("get", "configmap", "-o", "name")

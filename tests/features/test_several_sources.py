@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.committing import git
 from tests.features.conftest import Person
 
@@ -31,7 +29,6 @@ def commit(folder: Path, **files: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_a_chart_is_synced_with_values_of_another_repository_and_both_go_back_together(
     person: Person, tmp_path: Path
 ) -> None:

@@ -89,6 +89,20 @@ def test_drift_is_seen_and_healed(person: Person, tmp_path: Path) -> None:
     assert person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}") == "blue"
 
 
+@pytest.mark.parametrize("person", ["embedded"], indirect=True)
+def test_what_lies_beside_the_manifests_may_be_of_any_size(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS)
+    with (folder / "disk.img").open("wb") as image:
+        image.truncate(1 << 40)
+    told = person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace")
+    assert told.code == 0, told.err
+
+    (folder / "disk.img").rename(folder / "disk.yaml")
+    refused = person.trimtab("plan", "shop")
+    assert (refused.code, refused.out) == (2, "")
+    assert "file 'disk.yaml': it is larger than 512 MiB. Move it out of the folder." in refused.err
+
+
 def test_what_is_no_longer_declared_goes_only_when_asked(person: Person, tmp_path: Path) -> None:
     more = SETTINGS.replace("settings", "more")
     folder = shop(tmp_path / "shop", settings=SETTINGS, more=more)
@@ -133,9 +147,58 @@ def test_another_folder_of_the_same_name_is_another_app(person: Person, tmp_path
     refused = person.trimtab("sync", str(second), *asked)
     assert (refused.code, refused.out) == (2, "")
     assert f"app deploy: this app comes from {first}, not from {second}" in refused.err
+    with person.at_terminal("sync", str(second), "--app", "deploy", *asked, columns=200) as terminal:
+        terminal.until("Do this? [y/N]: ")
+        terminal.enter("n")
+        terminal.end()
+    moves = f"warning: this moves deploy from {first} to {second}"
+    assert terminal.screen.text()[0] == moves, "whoever reads the plan knows it already"
     moved = person.trimtab("sync", str(second), "--app", "deploy", *asked)
-    assert moved.code == 0, moved.err
+    assert (moved.code, moved.err.splitlines()[0]) == (0, moves)
     assert "configmap/settings" not in person.kubectl("get", "configmaps", "-o", "name")
+
+    other = f"{person.namespace}-other"
+    elsewhere = person.trimtab("plan", str(second), "--app", "deploy", "-n", other, "--create-namespace")
+    moves = f"warning: this moves deploy from namespace {person.namespace} to namespace {other}"
+    assert (elsewhere.code, elsewhere.err.splitlines()[0]) == (0, moves)
+
+
+def test_an_automated_app_is_moved_to_another_source_only_by_whoever_says_so(
+    person: Person, tmp_path: Path
+) -> None:
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    shop(origin / "old", settings=SETTINGS)
+    here = shop(origin / "new", settings=SETTINGS.replace("blue", "red"))
+    git(origin, "init", "--initial-branch=main")
+    git(origin, "add", ".")
+    git(origin, "commit", "-m", "Two shops")
+    url, allowed = f"file://{origin}", {"TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file"}
+    old, new = (("--app", "shop", "--path", path) for path in ("old", "new"))
+    where = ("-n", person.namespace, "--create-namespace", "--auto")
+    assert person.trimtab("sync", url, *old, *where, **allowed).code == 0
+
+    def colour() -> str:
+        return person.kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.colour}")
+
+    moves = f"warning: this moves shop, which is automated, from {url} at HEAD, old to {url} at HEAD, new"
+    planned = person.trimtab("plan", url, *new, **allowed)
+    assert (planned.code, planned.err.splitlines()) == (0, [moves]), "looking is free"
+    assert person.trimtab("sync", url, *new, "--dry-run", **allowed).err.splitlines() == [moves]
+    assert person.trimtab("diff", str(here), "--app", "shop").code == 1
+    would = f"it is automated, and this would move it from {url} at HEAD, old to {url} at HEAD, new"
+    for refused in (
+        person.trimtab("sync", url, *new, "--yes", **allowed),
+        person.trimtab("plan", url, *new, "--out", str(tmp_path / "shop.plan"), **allowed),
+    ):
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err == f"Error: app shop: {would}. Add --move if it shall.\n"
+    assert (colour(), (tmp_path / "shop.plan").exists()) == ("blue", False)
+
+    lost = person.trimtab("sync", str(here), "--app", "shop", "--yes", "--move")
+    assert (lost.code, "a runner cannot follow a folder of your machine" in lost.err) == (2, True)
+    moved = person.trimtab("sync", url, *new, "--yes", "--move", **allowed)
+    assert (moved.code, moved.err.splitlines()[0], colour()) == (0, moves, "red")
 
 
 def test_what_somebody_else_manages_is_refused_and_named(person: Person, tmp_path: Path) -> None:
@@ -175,7 +238,6 @@ def test_a_sync_that_was_stopped_is_finished_by_the_next(
     assert person.kubectl("get", "job", "migrate", "-o", "jsonpath={.metadata.uid}") == before
 
 
-@pytest.mark.parametrize("person", ["embedded"], indirect=True)
 def test_at_a_terminal_a_sync_asks_draws_its_waves_in_place_and_can_be_stopped(
     person: Person, tmp_path: Path
 ) -> None:

@@ -148,3 +148,12 @@ def test_neither_what_was_sent_nor_what_the_server_holds_is_left(
 
 def test_what_is_said_about_other_kinds_stays_as_it_is() -> None:
     assert without_secrets('Invalid value: "x"', None) == 'Invalid value: "x"'
+
+
+def test_only_whoever_lacks_a_right_is_told_to_ask_for_a_role() -> None:
+    lacking = (
+        'secrets "a" is forbidden: User "ann" cannot get resource "secrets" in API group "" in namespace "b"'
+    )
+    full = 'configmaps "a" is forbidden: exceeded quota: most, requested: configmaps=1, used: configmaps=1'
+    told = [failure("it", Status(code=403, message=message)).remedy for message in (lacking, full)]
+    assert told == ["Ask for a role with this verb on this kind.", ""]

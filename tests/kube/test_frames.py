@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.kube.cluster import EventType, WatchEvent
-from trimtab.kube.failures import Expired
+from trimtab.kube.failures import Expired, Refusal, status_from
 from trimtab.kube.frames import Lines, event_from
 
 lines = st.lists(st.binary(max_size=50).map(lambda line: line.replace(b"\n", b" ")), max_size=10)
@@ -48,3 +50,16 @@ def test_an_error_frame_is_an_error() -> None:
     error = read(b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}')
     assert isinstance(error, Expired)
     assert error.reason == "too old"
+
+
+def test_what_an_error_frame_says_is_repeated_within_bounds_like_any_refusal() -> None:
+    said = {"code": 500, "message": "x" * 100_000, "details": {"causes": [{"message": "y" * 100_000}] * 1000}}
+    error = read(msgspec.json.encode({"type": "ERROR", "object": said}))
+    assert isinstance(error, Refusal)
+    assert error.status == status_from(500, msgspec.json.encode(said))
+    assert len(msgspec.json.encode(error.status)) < 2_000_000
+
+
+def test_an_error_frame_that_holds_no_status_makes_no_sense() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        read(b'{"type":"ERROR","object":{"code":"many"}}')

@@ -58,6 +58,13 @@ def connect_to(
 
 
 CONFIG_MAPS = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True)
+DEFINITIONS = Resource(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+)
 SECRETS = Resource(group="", version="v1", kind="Secret", plural="secrets", namespaced=True)
 PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True)
 ACCOUNTS = Resource(group="", version="v1", kind="ServiceAccount", plural="serviceaccounts", namespaced=True)

@@ -32,12 +32,17 @@ HOOK = """\
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: {{ .Release.Name }}-before-%(moment)s
+  name: {{ .Release.Name }}-%(moment)s
+  labels: {hook: of-{{ .Release.Name }}}
   annotations:
-    helm.sh/hook: pre-%(moment)s
+    helm.sh/hook: %(moment)s
     helm.sh/hook-delete-policy: before-hook-creation
-data: {at: {{ .Release.Revision | quote }}}
+data:
+  at: {{ .Release.Revision | quote }}
 """
+MOMENTS = tuple(
+    f"{when}-{what}" for what in ("install", "upgrade", "rollback", "delete") for when in ("pre", "post")
+)
 
 
 class Helm:
@@ -74,7 +79,7 @@ def group() -> str:
 
 @pytest.fixture
 def chart(tmp_path: Path, group: str) -> str:
-    """A chart with a workload, configuration, hooks before every change, a CRD and an object of its kind."""
+    """A chart with a workload, configuration, hooks at every moment, a CRD and an object of its kind."""
     widget = {
         "apiVersion": f"{group}/v1",
         "kind": "Widget",
@@ -89,7 +94,7 @@ def chart(tmp_path: Path, group: str) -> str:
         "templates/widget.yaml": yaml.safe_dump(widget),
         "crds/widgets.yaml": definition(group),
     }
-    files |= {f"templates/{moment}.yaml": HOOK % {"moment": moment} for moment in ("install", "upgrade")}
+    files |= {f"templates/{moment}.yaml": HOOK % {"moment": moment} for moment in MOMENTS}
     for name, text in files.items():
         path = tmp_path / "shop" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,16 +128,44 @@ def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     manager("uninstall", "one")
     assert ctl("get", "configmaps,deployments", "-l", "release=one", "-o", "name") == ""
     assert ctl("get", "deployments", "-o", "name") == ""
+    assert ctl("get", f"widgets.{group}", "-o", "name") == ""
+    named = f"customresourcedefinition.apiextensions.k8s.io/widgets.{group}\n"
+    assert ctl("get", "crd", f"widgets.{group}", "-o", "name") == named  # helm leaves definitions alone
     assert "not found" in manager("status", "one", code=1)
 
 
-def test_hooks_come_before_the_change_and_only_for_theirs(manager: Helm, ctl: Kubectl, chart: str) -> None:
+def hooked(ctl: Kubectl) -> dict[str, str]:
+    """The hooks that have run, and for which revision each of them did last."""
+    found = json.loads(ctl("get", "configmaps", "-l", "hook=of-one", "-o", "json"))["items"]
+    return {each["metadata"]["name"].removeprefix("one-"): each["data"]["at"] for each in found}
+
+
+def test_hooks_run_before_and_after_the_change_that_they_are_for(
+    manager: Helm, ctl: Kubectl, chart: str
+) -> None:
+    ran = {"pre-install": "1", "post-install": "1"}
     manager("install", "one", chart)
-    assert config(ctl, "one-before-install") == {"at": "1"}
-    assert "not found" in ctl("get", "configmap", "one-before-upgrade", code=1)
+    assert hooked(ctl) == ran
     manager("upgrade", "one", chart)
     manager("upgrade", "one", chart)
-    assert config(ctl, "one-before-upgrade") == {"at": "3"}
+    ran |= {"pre-upgrade": "3", "post-upgrade": "3"}
+    assert hooked(ctl) == ran
+    manager("rollback", "one", "2")
+    ran |= {"pre-rollback": "2", "post-rollback": "2"}  # as they were rendered for the one that comes back
+    assert hooked(ctl) == ran
+    manager("uninstall", "one")
+    ran |= {"pre-delete": "2", "post-delete": "2"}
+    assert hooked(ctl) == ran
+
+
+def test_a_hook_that_cannot_be_made_ends_the_change_before_it_begins(
+    manager: Helm, ctl: Kubectl, chart: str
+) -> None:
+    hook = (HOOK % {"moment": "pre-install"}).replace("data:", "data: text\nnever:")
+    Path(chart, "templates", "pre-install.yaml").write_text(hook)
+    assert "pre-install" in manager("install", "one", chart, code=1)
+    assert "not found" in ctl("get", "configmap", "one", code=1)
+    assert hooked(ctl) == {}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
+
 import pytest
+import zstandard
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,8 +45,29 @@ def test_another_name_or_key_does_not_open_it() -> None:
             opened(key, name, entry, LARGE)
 
 
-def test_a_small_seal_cannot_hide_a_large_content() -> None:
-    entry = sealed(KEY, "web", bytes(3 << 20), NONCE)
+def deflated(content: bytes) -> bytes:
+    """What was sealed by versions that packed with zlib."""
+    return NONCE + AESGCM(KEY).encrypt(NONCE, zlib.compress(content, 1), b"web")
+
+
+def unsized(content: bytes) -> bytes:
+    """A seal whose content does not say how large it is."""
+    packed = zstandard.ZstdCompressor(write_content_size=False).compress(content)
+    return NONCE + AESGCM(KEY).encrypt(NONCE, packed, b"web")
+
+
+@pytest.mark.parametrize(
+    "seal",
+    [lambda content: sealed(KEY, "web", content, NONCE), deflated, unsized],
+    ids=["now", "zlib", "unsized"],
+)
+def test_a_small_seal_cannot_hide_a_large_content(seal: Callable[[bytes], bytes]) -> None:
+    entry = seal(bytes(3 << 20))
     assert len(entry) < 1 << 14
     with pytest.raises(Broken, match="more than 1 MiB"):
         opened(KEY, "web", entry, LARGE)
+
+
+@given(st.binary(max_size=4096))
+def test_what_older_versions_sealed_opens_still(content: bytes) -> None:
+    assert opened(KEY, "web", deflated(content), LARGE) == content

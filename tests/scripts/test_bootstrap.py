@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import platform
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -81,12 +84,14 @@ def test_the_cache_is_where_the_user_says_or_in_his_home() -> None:
     assert cache_folder({}) == Path.home() / ".cache" / "trimtab"
 
 
-def locked(folder: Path, *, sha256: str | None = None) -> Path:
+def locked(
+    folder: Path, *, sha256: str | None = None, arch: str = "x86_64", program: bytes = PROGRAM
+) -> Path:
     """A lock file that pins a small wheel beside it."""
-    file = folder / "uv-1.2.3-py3-none-manylinux_2_17_x86_64.whl"
+    file = folder / f"uv-1.2.3-py3-none-manylinux_2_17_{arch}.musllinux_1_1_{arch}.whl"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("uv-1.2.3.data/scripts/uvx", b"another program")
-        archive.writestr("uv-1.2.3.data/scripts/uv", PROGRAM)
+        archive.writestr("uv-1.2.3.data/scripts/uv", program)
     digest = sha256 or hashlib.sha256(file.read_bytes()).hexdigest()
     lock = folder / "uv.lock"
     lock.write_text(
@@ -117,6 +122,28 @@ def test_an_address_without_answer_is_told_in_one_line_with_advice(tmp_path: Pat
     with pytest.raises(SetUpFailed, match=r"cannot download file:.*Check the network, https_proxy") as told:
         ensure_uv(lock, tmp_path / "cache", DEBIAN)
     assert "\n" not in str(told.value)
+
+
+def test_a_set_up_says_how_long_it_took_unless_there_was_nothing_to_do(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "scripts").mkdir(parents=True)
+    script = shutil.copy(ROOT / "scripts" / "bootstrap.py", checkout / "scripts")
+    package = checkout / ".venv" / "lib" / "python3" / "site-packages" / "click-8.dist-info"
+    locked(checkout, arch=platform.machine(), program=f"#!/bin/sh\nmkdir -p '{package}'\n".encode())
+
+    def said() -> list[str]:
+        environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
+        command = [sys.executable, script, "sync"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    getting, took = said()
+    assert getting.startswith("Getting uv 1.2.3 into ")
+    assert re.fullmatch(r"set-up took \d+\.\d s", took)
+    assert said() == []
+    package.rmdir()
+    (took,) = said()
+    assert re.fullmatch(r"set-up took \d+\.\d s", took)
 
 
 def find_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

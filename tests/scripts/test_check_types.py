@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,16 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "mypy"
 
 
-def checkout(folder: Path, source: str) -> Path:
+def checkout(folder: Path, source: str, *, later: int = 0) -> Path:
+    """A folder as it was checked out, so many seconds after others: of one second and size, mypy takes files
+    for the same.
+    """
     folder.mkdir()
     (folder / "pyproject.toml").write_text(CONFIG)
-    (folder / "app.py").write_text(source)
+    file = folder / "app.py"
+    file.write_text(source)
+    seconds = file.stat().st_mtime + later
+    os.utime(file, (seconds, seconds))
     return folder
 
 
@@ -36,7 +43,7 @@ def test_a_fresh_checkout_begins_with_what_was_learned_and_is_judged_by_its_own_
     assert files(kept) == files(tmp_path / "one" / LEARNED) != set()
     mark = kept / "mark"
     mark.touch()
-    assert main(kept, checkout(tmp_path / "two", BAD)) == 1
+    assert main(kept, checkout(tmp_path / "two", BAD, later=60)) == 1
     assert (tmp_path / "two" / LEARNED / "mark").exists(), "it began with a copy"
     assert mark.exists(), "what failed is not kept"
     assert [file.name for file in kept.parent.iterdir()] == [kept.name], "nothing half is left"

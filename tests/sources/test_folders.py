@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -104,12 +105,48 @@ def test_nothing_but_its_own_files_is_read(tmp_path: Path, path: str) -> None:
     assert tree.entry(path) is None
 
 
-def test_a_file_that_nobody_could_render_is_named_with_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "disk.img").touch()
-    os.truncate(tmp_path / "disk.img", 1 << 40)
+def huge(place: Path, size: int = 1 << 40) -> None:
+    """A file that nobody could read to its end."""
+    place.touch()
+    os.truncate(place, size)
+
+
+def test_a_file_that_nobody_could_render_is_named_with_what_to_do_once_it_is_read(tmp_path: Path) -> None:
+    huge(tmp_path / "disk.img")
+    tree = FolderTree(tmp_path)
+    assert [(each.name, each.kind) for each in tree.entries("")] == [("disk.img", EntryKind.FILE)]
     with pytest.raises(NotAllowed) as refused:
-        FolderTree(tmp_path).entry("")
+        tree.read("disk.img")
     assert str(refused.value) == ("file 'disk.img': it is larger than 512 MiB. Move it out of the folder.")
+
+
+def test_a_huge_file_that_nobody_reads_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text("kind: Pod")
+    (tmp_path / "images").mkdir()
+    huge(tmp_path / "images" / "disk.img")
+    tree = FolderTree(tmp_path)
+    assert tree.read("web.yaml") == b"kind: Pod"
+    assert tree.entry("") == FolderTree(tmp_path).entry(""), "it is the same until somebody writes to it"
+
+
+def test_a_folder_is_another_one_when_a_huge_file_in_it_was_written(tmp_path: Path) -> None:
+    huge(tmp_path / "disk.img")
+    before = FolderTree(tmp_path).entry("")
+    huge(tmp_path / "disk.img", 1 << 41)
+    larger = FolderTree(tmp_path).entry("")
+    os.utime(tmp_path / "disk.img", ns=(1, 1))
+    assert len({entry.id for entry in (before, larger, FolderTree(tmp_path).entry("")) if entry}) == 3
+
+
+def test_memory_is_not_taken_twice_for_the_id_of_a_file(tmp_path: Path) -> None:
+    size = 64 << 20
+    huge(tmp_path / "data", size)
+    tracemalloc.start()
+    try:
+        FolderTree(tmp_path).entry("")
+        assert tracemalloc.get_traced_memory()[1] < size // 8
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_file_that_changes_meanwhile_is_not_mixed_in(tmp_path: Path) -> None:

@@ -29,6 +29,10 @@ def test_needs_helm(helm):
 
 def test_needs_ssh(git_ssh):
     raise AssertionError("never reached")
+
+def test_needs_a_shell(shells):
+    shells("fish")
+    raise AssertionError("never reached")
 """
 #: a run takes seconds, so one shows everything
 SHOWING = """
@@ -65,18 +69,21 @@ def without_go(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 def test_without_go_tests_are_skipped_and_one_line_says_how_many_and_why(without_go: Done) -> None:
     done = without_go
-    assert (done.returncode, "1 passed, 4 skipped" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "1 passed, 5 skipped" in done.stdout) == (0, True), done.stdout
     lines = [line for line in done.stdout.splitlines() if line.startswith("testbed: ")]
     assert len(lines) == 1
-    assert lines[0].startswith("testbed: 4 tests skipped for want of real parts: 2 because etcd ")
+    assert lines[0].startswith("testbed: 5 tests skipped for want of real parts: 2 because etcd ")
     assert "there is no `go` on PATH. Install Go" in lines[0]
     assert "1 because ssh: there is none on PATH. Install your system's package `openssh-client`." in lines[0]
+    assert "1 because fish: there is none on PATH, and no apt-get and dpkg to fetch it with. " in lines[0]
+    assert "Install your system's package `fish`." in lines[0]
 
 
 def test_where_real_parts_are_required_their_absence_is_a_failure(tmp_path: Path) -> None:
     done = run_pytest(tmp_path, TRIMTAB_REQUIRE_REAL="1")
-    assert (done.returncode, "1 passed, 4 errors" in done.stdout) == (1, True), done.stdout
+    assert (done.returncode, "1 failed, 1 passed, 4 errors" in done.stdout) == (1, True), done.stdout
     assert "Install Go" in done.stdout
+    assert "Install your system's package `fish`." in done.stdout
 
 
 def test_tests_with_a_control_plane_are_marked_real_and_only_those(without_go: Done) -> None:

@@ -7,8 +7,17 @@ Doers come from here. The store publishes every change to its subscribers in ord
 (`cluster.api.store.subscribe`): that is where behaviours stand.
 """
 
-from trimtab.apiserver.api import Api
-from trimtab.apiserver.memory import MemoryCluster
-from trimtab.apiserver.serve import kubeconfig, serve
+from typing import TYPE_CHECKING
+
+from trimtab.doors import opened_when_asked
+
+if TYPE_CHECKING:
+    from trimtab.apiserver.api import Api
+    from trimtab.apiserver.memory import MemoryCluster
+    from trimtab.apiserver.serving import kubeconfig, serve
+else:  # whoever starts or finds a cluster in another process needs none of it
+    __getattr__ = opened_when_asked(
+        __name__, {"api": ("Api",), "memory": ("MemoryCluster",), "serving": ("kubeconfig", "serve")}
+    )
 
 __all__ = ["Api", "MemoryCluster", "kubeconfig", "serve"]

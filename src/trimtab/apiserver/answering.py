@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct
 
+from trimtab.apiserver import depths
 from trimtab.apiserver.api import Answer, Api
+from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.decoding import JSON, Body, deletion_in
 from trimtab.apiserver.patching import APPLY_PATCH
-from trimtab.apiserver.reading import Listed
+from trimtab.apiserver.reading import Listed, selected
 from trimtab.apiserver.refusing import too_large
 from trimtab.apiserver.requests import (
     Address,
@@ -27,6 +30,7 @@ from trimtab.apiserver.requests import (
 from trimtab.apiserver.routes import Route
 from trimtab.apiserver.watching import Watch
 from trimtab.kube.merging.managers import manager_name
+from trimtab.kube.refusals import Refused, bad_request
 
 LARGEST_BODY = 3 * 1024 * 1024
 OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
@@ -44,6 +48,25 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 def answer(api: Api, asked: Asked) -> Answer | Listed:
     """The answer to a request that is no watch: about one object, or a page of a list."""
+    try:
+        return _answer(api, asked)
+    except RecursionError:
+        if not _may_be_cut(asked.route.address.served):
+            raise
+    try:
+        return _answer(api, msgspec.structs.replace(asked, content=depths.cut(asked.content)))
+    except Refused as refused:
+        raise depths.without_mark(refused) from None
+
+
+def _may_be_cut(served: Served) -> bool:
+    """Whether what lies deep in an object of this kind stands in no field that is known."""
+    if served.kind == "CustomResourceDefinition":
+        return False
+    return not served.custom or depths.depth_of(msgspec.json.encode(served.schema.rules)) < depths.LEVELS
+
+
+def _answer(api: Api, asked: Asked) -> Answer | Listed:
     address, query = asked.route.address, asked.query
     check_size(len(asked.content))
     api.check_within(address)
@@ -77,8 +100,11 @@ def check_size(size: int) -> None:
 
 def watched(api: Api, address: Address, query: Mapping[str, str]) -> tuple[Watch, WatchOptions]:
     """The watch that a request asks for, with its options; of one object if one is addressed."""
-    if address.name:
-        selector = f"metadata.name={address.name}"
-        query = {**query, "fieldSelector": ",".join(filter(None, (query.get("fieldSelector"), selector)))}
     options = watch_options(query)
+    if address.name:
+        fields = selected(address.served, options.labels, options.fields).fields
+        if fields.terms and fields.required("metadata.name") != address.name:
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
+        if not fields.terms:
+            options = msgspec.structs.replace(options, fields=f"metadata.name={address.name}")
     return api.watch(address, options), options

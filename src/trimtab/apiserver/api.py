@@ -32,6 +32,7 @@ from trimtab.apiserver.decoding import (
     value_of,
 )
 from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
+from trimtab.apiserver.depths import check_whole
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.nodeports import Taken
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
@@ -55,7 +56,16 @@ from trimtab.apiserver.store import Entry, Store
 from trimtab.apiserver.strategies import strategy_of, target_of
 from trimtab.apiserver.suffixes import suffix
 from trimtab.apiserver.upkeep import keep_definitions
-from trimtab.apiserver.versions import as_kept, is_kept_as, manifest_of, shown, shown_in_list, to_store
+from trimtab.apiserver.versions import (
+    as_kept,
+    in_version,
+    is_kept_as,
+    is_told_in_annotations,
+    manifest_of,
+    shown,
+    shown_in_list,
+    to_store,
+)
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
 from trimtab.kube.gojson import BadJson
@@ -238,12 +248,13 @@ class Api:
             new = definitions.first_status(new)
         asked = admission.warnings(new, served)
         new = self._admitted(new, address, name, options)
-        if causes := creation_causes(new, served):
+        judged = self._kept(served)
+        if causes := creation_causes(new, judged):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         new["metadata"].pop("resourceVersion", None)
-        more = (*asked, *creation_warnings(new, served.schema), *simulation_warnings(new))
+        more = (*asked, *creation_warnings(new, judged.schema), *simulation_warnings(new))
         with warned(more):
             return self._add(new, address, options, (*warnings, *more))
 
@@ -267,6 +278,13 @@ class Api:
         if options.dry_run:
             return Answer(201, _encoded(as_kept(new, served)), warnings)
         return Answer(201, shown(self._put(new, served, key), served), warnings)
+
+    def _kept(self, served: Served) -> Served:
+        """The kind in the version by which it is judged: one with fields for all that is kept of it."""
+        if not is_told_in_annotations(served):
+            return served
+        version = served.stored_as.rpartition("/")[2]
+        return self.catalog.find(served.group, version, served.plural) or served
 
     def _put(self, manifest: Json, served: Served, key: str) -> Entry:
         kept = to_store(manifest, served)
@@ -343,18 +361,20 @@ class Api:
         """Carry out an update that has passed its conditions."""
         served = address.served
         versions = self.catalog.versions(served.group)
+        judged = self._kept(served)
+        whole = live if judged is served else manifest_of(self._entry(address), judged)
         new = changed_object(
-            manifest, live, address, manager=manager, versions=versions, now=self.clock.now()
+            manifest, live, address, whole=whole, manager=manager, versions=versions, now=self.clock.now()
         )
         if not address.subresource:
-            new = self._admitted(new, address, address.name, options, live)
-        if causes := update_causes(new, live, served, address.subresource):
+            new = self._admitted(new, address, address.name, options, whole)
+        if causes := update_causes(new, whole, judged, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
-        more = update_warnings(new, live, served.schema, subresource=address.subresource)
+        more = update_warnings(new, whole, judged.schema, subresource=address.subresource)
         asked = simulation_warnings(new)
-        if asked != simulation_warnings(live):
+        if asked != simulation_warnings(whole):
             more = (*more, *asked)
-        return self.replace(new, live, address, options, (*warnings, *more))
+        return self.replace(new, whole, address, options, (*warnings, *more))
 
     def replace(
         self, new: Json, live: Json, address: Address, options: WriteOptions, warnings: tuple[str, ...]
@@ -363,12 +383,12 @@ class Api:
         served = address.served
         new = settled(live, new)
         if new == live and is_kept_as(self._entry(address), live, served):
-            return Answer(200, _encoded(live), warnings)
+            return Answer(200, _encoded(in_version(live, served)), warnings)
         if options.dry_run:
             return Answer(200, _encoded(as_kept(new, served)), warnings)
         if may_go(new):
             self.store.remove(served.collection, address.key, to_store(live, served).manifest)
-            return Answer(200, _encoded(new), warnings)
+            return Answer(200, _encoded(in_version(new, served)), warnings)
         return Answer(200, shown(self._put(new, served, address.key), served), warnings)
 
     # -- scaling ------------------------------------------------------------------------------------------
@@ -514,7 +534,9 @@ def warned(warnings: Iterable[str]) -> Iterator[None]:
 
 
 def _encoded(manifest: Mapping[str, Any]) -> bytes:
-    return msgspec.json.encode(manifest)
+    encoded = msgspec.json.encode(manifest)
+    check_whole(encoded)
+    return encoded
 
 
 def _success(address: Address, live: Json) -> Json:

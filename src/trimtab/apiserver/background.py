@@ -7,7 +7,6 @@ down.
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import select
@@ -24,7 +23,6 @@ from msgspec import Struct
 from trimtab.apiserver.kubeconfigs import merged, without
 from trimtab.errors import InvalidSpec, Missing, Unavailable
 from trimtab.files import read_file
-from trimtab.resources.yaml import dump, load
 
 STATE, LOG, KUBECONFIG, LOCK = "state.json", "log.txt", "kubeconfig", "lock"
 START_LIMIT = 30.0  # seconds; it takes less than one on an idle machine
@@ -61,10 +59,12 @@ async def run(
 ) -> None:
     """Serve a fresh cluster until somebody asks this process to end, or until its leash is let go."""
     # Only the process that serves pays for these imports.
+    import asyncio
+
     from trimtab.apiserver.behaviours import behaviours_of
     from trimtab.apiserver.behaviours.timing import BRISK, Timing
     from trimtab.apiserver.memory import MemoryCluster
-    from trimtab.apiserver.serve import kubeconfig, serve
+    from trimtab.apiserver.serving import kubeconfig, serve
 
     cluster = MemoryCluster()
     stopped = asyncio.Event()
@@ -100,17 +100,24 @@ def _forget(folder: Path, state: State) -> None:
     if path == folder / KUBECONFIG:
         path.unlink(missing_ok=True)
     elif path.exists():
-        left = without(_read_config(path), CONTEXT, state.url)
-        _write(path, dump(left).encode())
+        _write_yaml(path, without(_read_config(path), CONTEXT, state.url))
 
 
 def _write_config(path: Path, own: dict[str, Any]) -> None:
     """Write a kubeconfig, or add ours to one that is there."""
     before = _read_config(path) if path.exists() else {}
-    _write(path, dump(merged(before, own)).encode())
+    _write_yaml(path, merged(before, own))
+
+
+def _write_yaml(path: Path, config: dict[str, Any]) -> None:
+    from trimtab.resources.yaml import dump  # whoever only starts or stops a cluster needs none
+
+    _write(path, dump(config).encode())
 
 
 def _read_config(path: Path) -> dict[str, Any]:
+    from trimtab.resources.yaml import load
+
     subject = f"kubeconfig {path}"
     value = load(read_file(path, subject=subject, limit=_LARGEST_CONFIG), str(path))
     if value is not None and not isinstance(value, dict):
@@ -236,7 +243,11 @@ def _spawned(
 
 def _last_words(folder: Path) -> str:
     lines = (folder / LOG).read_text(errors="replace").strip().splitlines()
-    return f"it did not start: {lines[-1]}" if lines else "it did not start, and could not say why"
+    return (
+        f"it did not start: {lines[-1].removeprefix('Error: ')}"
+        if lines
+        else "it did not start, and could not say why"
+    )
 
 
 def stop(folder: Path) -> State:

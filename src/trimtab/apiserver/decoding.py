@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
+from trimtab.apiserver.depths import DEEPEST, depth_of
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
@@ -64,11 +65,16 @@ def _from_yaml(content: bytes) -> Any:
 
 
 def _forgiven(content: bytes) -> Forgiven:
-    from trimtab.resources.yaml import forgiven
+    from trimtab.resources.yaml import TOO_DEEP, forgiven
 
     try:
         return forgiven(content, "body")
     except TrimtabError as exc:
+        if exc.reason == TOO_DEEP and depth_of(content) <= DEEPEST:
+            raise RecursionError(TOO_DEEP) from exc
+        if exc.reason == TOO_DEEP:
+            words = f"yaml: exceeded max depth of {DEEPEST}"
+            raise BadJson(f"error converting YAML to JSON: {words}") from exc
         raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
 
 

@@ -76,8 +76,14 @@ def _counted(marked: Json, before: Json) -> Json:
     return marked
 
 
+def _duration(seconds: int) -> timedelta:
+    """As Go counts: in nanoseconds, of which the lowest 64 bits are kept."""
+    nanoseconds = (seconds * 10**9 + (1 << 63)) % (1 << 64) - (1 << 63)
+    return timedelta(microseconds=nanoseconds // 1000)
+
+
 def _marked(metadata: Json, grace: int, now: datetime) -> Json:
-    ends = seconds_text(now + timedelta(seconds=grace))
+    ends = seconds_text(now + _duration(grace))
     if "deletionTimestamp" not in metadata:
         return {**metadata, "deletionTimestamp": ends, "deletionGracePeriodSeconds": grace}
     if grace < metadata.get("deletionGracePeriodSeconds", 0):

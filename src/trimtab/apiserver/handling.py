@@ -25,6 +25,7 @@ from trimtab.apiserver.answering import Asked, answer, check_size, watched
 from trimtab.apiserver.api import Answer, Api, list_body, partial_list
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.decoding import JSON, go_type
+from trimtab.apiserver.depths import too_deep
 from trimtab.apiserver.negotiation import (
     Form,
     check_shape,
@@ -37,11 +38,11 @@ from trimtab.apiserver.negotiation import (
 from trimtab.apiserver.openapi import swagger, swagger_outline
 from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.refusing import forbidden, method_not_allowed
-from trimtab.apiserver.requests import Address
+from trimtab.apiserver.requests import Address, asks_to_watch
 from trimtab.apiserver.routes import NO_PAGE, NoKind, NoSuchGroup, Route, check_kind, route
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object, next_bookmark
-from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.refusals import Refused
 
 logger = logging.getLogger(__name__)
 LONGEST_WATCH = 1800.0  # seconds, where a client does not say
@@ -74,7 +75,7 @@ class Handler:
         except Refused as refused:
             response = _refusal(refused, refusal_form(request.headers.get("Accept", "")))
         except RecursionError:
-            response = _refusal(bad_request("exceeded max depth"))
+            response = _refusal(too_deep())
         except NoSuchGroup:
             response = _page(404, NO_PAGE)
         except wire.BadTarget:
@@ -183,7 +184,7 @@ class Handler:
 
     async def _objects(self, request: web.BaseRequest) -> web.StreamResponse:
         query, accept = wire.query_in(request.raw_path), request.headers.get("Accept", "")
-        watch = query.get("watch", "false").lower() not in ("false", "0")
+        watch = asks_to_watch(query)
         path = wire.path_in(request.raw_path)
         found = route(self._api.catalog, request.method, path, watch=watch)
         if found.verb == "watch":

@@ -18,6 +18,7 @@ import msgspec
 
 from trimtab.apiserver.answering import Asked, answer, watched
 from trimtab.apiserver.api import Answer, Api
+from trimtab.apiserver.depths import too_deep
 from trimtab.apiserver.documents import discovered, group_version_document, version_facts
 from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.requests import Address
@@ -49,7 +50,7 @@ from trimtab.kube.cluster import (
 from trimtab.kube.discovery import Discovery, Resource, ServerVersion
 from trimtab.kube.failures import failure, status_from, without_secrets
 from trimtab.kube.objects import KubeObject, Page, object_from
-from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.refusals import Refused
 from trimtab.shapes import Shape
 from trimtab.tasks.clock import Clock
 
@@ -284,7 +285,7 @@ def _told(call: Call) -> Iterator[None]:
     except NoSuchGroup as nowhere:
         raise failure(call.subject, status_from(404, NO_PAGE.encode())) from nowhere
     except RecursionError as exc:
-        raise failure(call.subject, status_from(400, _encoded(bad_request("exceeded max depth")))) from exc
+        raise failure(call.subject, status_from(400, _encoded(too_deep()))) from exc
 
 
 def _encoded(refused: Refused) -> bytes:

@@ -13,6 +13,8 @@ Json = dict[str, Any]
 OURS = ("x-go", "x-default", "x-go-struct")  # what our data adds to the server's words
 LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
+OF_MANY = ("list", "deletecollection")  # other actions are called after their methods
+WAYS = ("attach", "exec", "portforward", "proxy")  # into containers, and to them
 PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 STRATEGIC = "application/strategic-merge-patch+json"
 
@@ -29,7 +31,7 @@ def document(many: Iterable[Served]) -> Json:
             _collect_list(served, schemas)
     paths: Json = {}
     for served in kinds:
-        paths |= dict(_paths(served))
+        paths |= {path: operations for path, operations in _paths(served) if operations}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": built_in().kubernetes},
@@ -131,6 +133,8 @@ def _paths(served: Served) -> Iterator[tuple[str, Json]]:
     kind = {"group": served.group, "kind": served.kind, "version": served.version}
     collection = {"get": "list", "post": "create", "delete": "deletecollection"}
     yield base, dict(_operations(served, kind, collection, served.verbs))
+    if served.namespaced:
+        yield f"{root}/{served.plural}", dict(_operations(served, kind, {"get": "list"}, served.verbs))
     single = {"get": "get", "put": "update", "patch": "patch", "delete": "delete"}
     yield f"{base}/{{name}}", dict(_operations(served, kind, single, served.verbs))
     for part in served.subresources:
@@ -139,7 +143,13 @@ def _paths(served: Served) -> Iterator[tuple[str, Json]]:
             "kind": part.kind,
             "version": part.version or served.version,
         }
-        yield f"{base}/{{name}}/{part.name}", dict(_operations(served, own, single, part.verbs))
+        methods = {"post": "create", **single}
+        operations = dict(_operations(served, own, methods, part.verbs))
+        if part.name in WAYS:
+            operations = {
+                each: {**found, "x-kubernetes-action": "connect"} for each, found in operations.items()
+            }
+        yield f"{base}/{{name}}/{part.name}", operations
 
 
 def _operations(
@@ -148,7 +158,8 @@ def _operations(
     for method, verb in methods.items():
         if verb not in verbs:
             continue
-        operation: Json = {"x-kubernetes-action": method, "x-kubernetes-group-version-kind": kind}
+        action = verb if verb in OF_MANY else method
+        operation: Json = {"x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind}
         if method in ("post", "put", "patch"):
             names = (*WRITE_PARAMETERS, *(("force",) if method == "patch" else ()))
             operation["parameters"] = [

@@ -73,6 +73,7 @@ class WatchOptions(Struct, frozen=True, kw_only=True):
     match: str = ""
     bookmarks: bool = False
     initial: bool | None = None
+    marked: bool = True  # whether a bookmark may tell that what exists has been told
     timeout: float | None = None
 
 
@@ -187,8 +188,16 @@ def selected_for_deletion(query: Query) -> ListOptions:
     return structs.replace(options, match="Exact") if exact else options
 
 
+def asks_to_watch(query: Query) -> bool:
+    """Whether a query turns a list into a watch."""
+    return query.get("watch", "false").lower() not in ("false", "0")
+
+
 def watch_options(query: Query) -> WatchOptions:
-    """The options of a watch."""
+    """The options of a watch; those of one that the path alone asks for are judged like a list's."""
+    if not asks_to_watch(query):
+        list_options(query)
+        query = {name: value for name, value in query.items() if name != "resourceVersionMatch"}
     given = query.get("sendInitialEvents")
     timeout = _integer(query.get("timeoutSeconds"))
     options = WatchOptions(
@@ -198,6 +207,7 @@ def watch_options(query: Query) -> WatchOptions:
         match=query.get("resourceVersionMatch", ""),
         bookmarks=_boolean(query.get("allowWatchBookmarks")),
         initial=None if given is None else _boolean(given),
+        marked=asks_to_watch(query),
         timeout=float(timeout) if timeout else None,
     )
     causes = [*_initial_causes(options), *_continue_causes(query)]

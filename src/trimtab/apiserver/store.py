@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from trimtab.apiserver.depths import check_whole
+
 Collection: TypeAlias = tuple[str, str]  # group and plural, independent of the version
 HISTORY = 10_000  # changes that are kept
 HISTORY_BYTES = 64 * 1024 * 1024  # and how much of memory they may hold
@@ -290,4 +292,6 @@ def _place(keys: list[str], key: str, *, present: bool) -> None:
 
 def _encoded(value: Mapping[str, Any]) -> bytes:
     """The JSON of a value in no more memory than it needs: msgspec keeps the room that it had reserved."""
-    return bytes(memoryview(msgspec.json.encode(value)))
+    encoded = msgspec.json.encode(value)
+    check_whole(encoded)
+    return bytes(memoryview(encoded))

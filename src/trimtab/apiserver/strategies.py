@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.requests import Address
-from trimtab.apiserver.versions import converted, convertible_to
+from trimtab.apiserver.versions import converted, convertible_to, is_told_in_annotations
 from trimtab.kube.merging.apply import Form, Target
 from trimtab.kube.merging.fields import EMPTY, FieldSet, path
 from trimtab.kube.merging.typed import same
+from trimtab.kube.schemas.autoscalers import as_given
 from trimtab.kube.schemas.creation import naming_secrets, with_sources
 from trimtab.kube.schemas.kinds import built_in
 
@@ -149,11 +150,36 @@ def _reset_by_status(served: Served) -> FieldSet:
     return FieldSet.of(path("spec"), *(path("metadata", name) for name in kept))
 
 
+# -- what a version tells in annotations ------------------------------------------------------------------
+
+
+def as_told(completed: Json, given: Json, served: Served) -> Json:
+    """An object with its defaults, but for what it tells in annotations: that gets them when it is kept."""
+    return as_given(completed, given) if is_told_in_annotations(served) else completed
+
+
+def in_full(manifest: Json, served: Served) -> Json:
+    """An object in a version that has fields for all that is kept of it."""
+    return converted(manifest, served.stored_as, served) if is_told_in_annotations(served) else manifest
+
+
+def respelled(manifest: Json, served: Served) -> Json:
+    """An object whose annotations are spelled as the server spells them."""
+    return converted(in_full(manifest, served), served.api_version, served)
+
+
+def unreported(new: Json, served: Served) -> Json:
+    """A new object in full; nobody has reported a status of it, whatever its annotations say."""
+    if not is_told_in_annotations(served):
+        return new
+    return {**in_full(new, served), "status": in_full({**new, "metadata": {}}, served)["status"]}
+
+
 # -- what an update may touch -----------------------------------------------------------------------------
 
 
 def through_main(new: Json, live: Json, address: Address) -> Json:
-    """An update of the object itself: the status stays as it was."""
+    """An update of the object itself, in full: the status stays as it was."""
     served = address.served
     if (served.group, served.kind) == ("", "Namespace") and address.subresource != "finalize":
         new = {**new, "spec": live["spec"]}
@@ -163,6 +189,8 @@ def through_main(new: Json, live: Json, address: Address) -> Json:
         new = with_sources(new, live)
     if not served.has_status:
         return new
+    if is_told_in_annotations(served):
+        return {**in_full(new, served), "status": live["status"]}
     left = {name: value for name, value in new.items() if name != "status"}
     return {**left, "status": live["status"]} if "status" in live else left
 
@@ -180,13 +208,15 @@ def through_ephemeral(new: Json, live: Json) -> Json:
 
 
 def through_status(new: Json, live: Json, served: Served) -> Json:
-    """An update of the status: the rest stays as it was."""
+    """An update of the status, in full: the rest stays as it was."""
     if served.custom:
         fields = {name: value for name, value in live.items() if name != "status"}
         fields["metadata"] = {**live["metadata"], **_managed(new["metadata"])}
         if "managedFields" not in new["metadata"]:
             fields["metadata"].pop("managedFields", None)
         return {**fields, "status": new["status"]} if "status" in new else fields
+    if is_told_in_annotations(served):
+        return {**in_full(new, served), "spec": live["spec"]}
     kept = strategy_of(served).kept_by_status
     metadata = {name: value for name, value in new["metadata"].items() if name not in kept}
     metadata |= {name: live["metadata"][name] for name in kept if name in live["metadata"]}

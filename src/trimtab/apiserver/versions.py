@@ -17,7 +17,8 @@ from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.store import Entry
 from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.autoscalers import v1_from_v2, v2_from_v1
-from trimtab.kube.schemas.defaults import coerced, filled
+from trimtab.kube.schemas.defaults import coerced, defaulted, filled
+from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import pruned
 from trimtab.kube.schemas.schema import Schema
 
@@ -74,10 +75,17 @@ class Kept(Struct, frozen=True):
 def to_store(manifest: Json, served: Served) -> Kept:
     """The object as it is kept."""
     kept = converted(manifest, served.stored_as, served)
-    if not served.custom:
-        return Kept(kept)
-    read = _read(kept, served)
+    read = _read(kept, served) if served.custom else _completed(kept, served)
     return Kept(read) if read == kept else Kept(read, kept)
+
+
+def _completed(kept: Json, served: Served) -> Json:
+    """A built-in object with the defaults of the version in which it is kept: every reading brings them."""
+    if not is_told_in_annotations(served):
+        return kept
+    group, _, version = served.stored_as.rpartition("/")
+    schema = built_in().schema(group, version, served.kind)
+    return kept if schema is None else defaulted(kept, schema)
 
 
 def is_kept_as(entry: Entry, live: Json, served: Served) -> bool:
@@ -114,11 +122,14 @@ def converted(manifest: Json, api_version: str, served: Served) -> Json:
     return {**changed, "apiVersion": api_version}
 
 
+def in_version(manifest: Json, served: Served) -> Json:
+    """The object in the version that is asked for."""
+    return converted(manifest, served.api_version, served)
+
+
 def as_kept(manifest: Json, served: Served) -> Json:
     """The object as it would be shown once it is kept."""
-    if not served.custom:
-        return manifest
-    return converted(to_store(manifest, served).manifest, served.api_version, served)
+    return in_version(to_store(manifest, served).manifest, served)
 
 
 def _is_dated(entry: Entry, served: Served) -> bool:
@@ -159,6 +170,11 @@ CONVERSIONS: Mapping[tuple[str, str], Callable[[Json], Json]] = {
     ("autoscaling/v2", "autoscaling/v1"): v1_from_v2,
     ("autoscaling/v1", "autoscaling/v2"): v2_from_v1,
 }
+
+
+def is_told_in_annotations(served: Served) -> bool:
+    """Whether a built-in kind is served in a version that has no fields for all that is kept of it."""
+    return served.api_version != served.stored_as and served.stored_as in convertible_to(served)
 
 
 def convertible_to(served: Served) -> tuple[str, ...]:

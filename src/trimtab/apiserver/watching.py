@@ -115,7 +115,7 @@ class Watch:
         for entry in self._store.entries(self._address.served.collection, self._address.prefix):
             if self._chosen.matches(entry):
                 yield Event("ADDED", entry)
-        if self._options.initial and self._options.bookmarks:
+        if self._options.bookmarks and self._options.marked:
             yield Event("BOOKMARK", revision=current, annotations={INITIAL_END: "true"})
 
     def pending(self) -> list[Event]:

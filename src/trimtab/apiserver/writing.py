@@ -14,12 +14,15 @@ from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.refusing import conflict, invalid, modified
 from trimtab.apiserver.requests import Address, unreadable_version
 from trimtab.apiserver.strategies import (
+    as_told,
     is_new_generation,
+    respelled,
     strategy_of,
     target_of,
     through_ephemeral,
     through_main,
     through_status,
+    unreported,
     with_counter,
 )
 from trimtab.kube.merging.apply import created as with_first_owners
@@ -41,15 +44,15 @@ def new_object(
     uid: str,
     now: datetime,
 ) -> Json:
-    """A created object; without a manager the owners that it names are kept (it was applied)."""
+    """A created object, in full; without a manager the owners that it names are kept (it was applied)."""
     served = address.served
     whole = with_counter(_completed(manifest, served, manager), None)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         whole = {**whole, "metadata": unclaimed(whole["metadata"])}
         owned = with_first_owners(_stated(whole, manifest, served), target, manager=manager, now=now)
-        whole = {**whole, "metadata": owned["metadata"]}
-    return created(
+        whole = as_told({**whole, "metadata": owned["metadata"]}, whole, served)
+    new = created(
         whole,
         served.schema,
         uid=uid,
@@ -57,6 +60,7 @@ def new_object(
         resets_status=resets_status(served.kind, has_status_subresource=served.has_status),
         counts_generation=served.counts_generation,
     )
+    return unreported(as_told(new, whole, served), served)
 
 
 def changed_object(
@@ -64,38 +68,56 @@ def changed_object(
     live: Json,
     address: Address,
     *,
+    whole: Json,
     manager: str | None,
     versions: frozenset[str],
     now: datetime,
 ) -> Json:
-    """What an update leaves; without a manager the owners that it names are kept (it was applied)."""
+    """What an update leaves, in full, as `whole` is the live object.
+
+    Without a manager the owners that it names are kept (it was applied).
+    """
     served = address.served
+    if manager is None and whole is not live and _only_owned(manifest, live):
+        return {**whole, "metadata": {**whole["metadata"], **_owners(manifest)}}
     new = with_counter(_completed(_identified(manifest, live), served, manager), live)
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         new = new if served.custom else _with_stated_owners(new, manifest)
         owned = with_owners(live, _stated(new, manifest, served), target, manager=manager, now=now)
-        new = {**new, "metadata": owned["metadata"]}
+        new = as_told({**new, "metadata": owned["metadata"]}, new, served)
     new = _identified(new, live)
     if address.subresource == "status":
-        return through_status(new, live, served)
+        return through_status(new, whole, served)
     if address.subresource == "ephemeralcontainers":
         return _counted(through_ephemeral(new, live), live, served)
-    return _counted(through_main(new, live, address), live, served)
+    return _counted(through_main(new, whole, address), whole, served)
+
+
+def _only_owned(manifest: Json, live: Json) -> bool:
+    """Whether an apply leaves the object as it is, but for its owners."""
+    before, after = (
+        {**each, "metadata": {**each["metadata"], "managedFields": []}} for each in (live, manifest)
+    )
+    return before == after
+
+
+def _owners(manifest: Json) -> Json:
+    return {name: value for name, value in manifest["metadata"].items() if name == "managedFields"}
 
 
 def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     """The object with its defaults; what is applied to a custom resource keeps its nulls."""
     if served.custom and manager is None:
         return filled(manifest, served.schema)
-    return defaulted(manifest, served.schema)
+    return as_told(defaulted(manifest, served.schema), manifest, served)
 
 
 def _stated(new: Json, manifest: Json, served: Served) -> Json:
     """The object as it is judged for owners: with the empty lists that it states, and does not keep."""
     if served.custom:
         return new
-    stated: Json = as_stated(new, {**manifest, "metadata": {}}, served.schema)
+    stated: Json = as_stated(respelled(new, served), {**manifest, "metadata": {}}, served.schema)
     return stated
 
 

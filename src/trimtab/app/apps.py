@@ -15,8 +15,9 @@ from trimtab.app.acquainted import AcquaintedCluster, AskedOnceCluster
 from trimtab.app.ahead import Ahead
 from trimtab.app.appsources import HERE
 from trimtab.app.capabilities import facts_of
+from trimtab.app.course import Course, Held
 from trimtab.app.delegating import Delegation
-from trimtab.app.deletion import DELETION, failed, is_same_deletion, is_whole, late, until_deleted
+from trimtab.app.deletion import DELETION, called, failed, is_same_deletion, is_whole, late, until_deleted
 from trimtab.app.differing import Differing, check_readable, differing, warnings_in
 from trimtab.app.drafts import DraftStore
 from trimtab.app.foresight import Recalling, entry_wanted, foreseen
@@ -27,7 +28,8 @@ from trimtab.app.installation import Installation, record_installation
 from trimtab.app.lastknown import Away, LastKnown
 from trimtab.app.naming import app_printed
 from trimtab.app.narrowing import places_to_read
-from trimtab.app.remedies import remedy_of
+from trimtab.app.remedies import remedy_of, without_namespace
+from trimtab.app.rollbacks import is_same_rollback
 from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.trees import Node, grown
 from trimtab.app.waiting import patient, until, until_recorded
@@ -81,6 +83,8 @@ class Apps:
         self.manifests = manifests
         #: leases of shards as they were seen: one that is not renewed any more runs out
         self._seen: dict[str, Lease] = {}
+        #: where the objects of whatever is named go, if that was said
+        self._namespace = ""
 
     async def all(self, unreadable: Callable[[TrimtabError], None] = _unsaid) -> tuple[SyncUnit, ...]:
         """Every app, by name; what is recorded and cannot be read is told to `unreadable`."""
@@ -98,7 +102,17 @@ class Apps:
     async def meant(self, name: str) -> SyncUnit | None:
         """The app that somebody means: of this name, or else as `-o name` prints it."""
         found, printed = await self.find(name), app_printed(name)
-        return found or (await self.find(printed) if printed else None)
+        meant = found or (await self.find(printed) if printed else None)
+        if meant is not None:
+            self.check_within(meant)
+        return meant
+
+    def check_within(self, unit: SyncUnit) -> None:
+        """Refuse an app whose objects go to another namespace than was said, if any was."""
+        home = unit.destination.namespace
+        if self._namespace not in {"", home}:
+            reason = f"its namespace is {home}, not {self._namespace}"
+            raise Missing(f"app {unit.id}", reason, f"Write -n {home}, or leave it out")
 
     async def places_before(self, name: str) -> tuple[Place, ...] | None:
         """Where objects may carry the mark of an app that is not recorded; None if that may be anywhere."""
@@ -219,16 +233,24 @@ class Apps:
             finally:
                 running.cancel()
 
+    def within(self, namespace: str) -> Apps:
+        """The same apps for somebody who means those of one namespace alone when he names them."""
+        found = Apps(self.cluster, self._settings, self.manifests, self.installation, self._who)
+        found._namespace = namespace
+        return found
+
     def only_looking(self) -> Apps:
         """The same apps for somebody who only looks and is gone: kinds are asked for once."""
         cluster = AskedOnceCluster(self.cluster)
-        return Apps(cluster, self._settings, self.manifests, self.installation, self._who)
+        found = Apps(cluster, self._settings, self.manifests, self.installation, self._who)
+        found._namespace = self._namespace
+        return found
 
     async def record_installation(self) -> None:
         """Have the cluster know the installation, if this is its first app."""
         self.installation = await record_installation(self.cluster, self.installation)
 
-    async def alone(self, name: str, work: Callable[[], Awaitable[_T]], held: Callable[[str], None]) -> _T:
+    async def alone(self, name: str, work: Callable[[], Awaitable[_T]], held: Held) -> _T:
         """Work on an app while nobody else does; whoever does now is told to `held`, and waited for."""
         lease = self.lease_of(name)
         if holder := await lease.holder():
@@ -312,6 +334,11 @@ class Work:
         self._last_known = last_known
 
     @property
+    def course(self) -> Course:
+        """How far what was asked last has come."""
+        return self._delegation.course
+
+    @property
     def away(self) -> Away | None:
         """Why it was compared with what was synced last, if it was."""
         return self._last_known.away
@@ -341,7 +368,9 @@ class Work:
     async def plan(self, operation: Operation) -> SyncPlan:
         """What a sync would do now; if it cannot be done, an error that says why."""
         seen = await self.engine.preview(self.name, operation)
-        self.warnings, plan = warnings_in(seen.findings), seen.plan
+        home = self._asked.destination.namespace
+        missing = (without_namespace(each, destination=home) for each in seen.missing_namespaces)
+        self.warnings, plan = (*warnings_in(seen.findings), *missing), seen.plan
         if not operation.entry and not operation.delete:
             check_readable(seen.findings)
         if plan.refused:
@@ -363,13 +392,18 @@ class Work:
             remedy = f"See it through with trimtab delete {self.name}, or trimtab terminate {self.name}"
             raise Conflict(f"app {self.name}", "somebody began to delete it", remedy)
 
+    async def check_ready(self, plan: SyncPlan, *, consent: bool) -> None:
+        """Refuse a plan that could not be begun: for want of consent, or because of who keeps the app."""
+        self._check_consent(plan, consent=consent)
+        await self._delegation.keeper()
+
     async def carry_out(
         self,
         operation: Operation,
         plan: SyncPlan,
         *,
         consent: bool,
-        held: Callable[[str], None],
+        held: Held,
         pin: Pin | None = None,
     ) -> OperationState:
         """Record the app, then do exactly what the plan says; another plan is refused.
@@ -379,6 +413,7 @@ class Work:
         """
         self.check_hold(operation)
         self._check_consent(plan, consent=consent)
+        held = self._asking(held)
         await self._apps.record_installation()
         agreed_to = replace(operation, plan_digest=plan.digest, person=self._apps.person)
 
@@ -388,6 +423,7 @@ class Work:
                 await self._records.amend(self.name, with_pin(pin))
             self._know_places()
             await self._draft.publish(self._records)
+            self.course.begin()
             return await self.engine.sync(self.name, agreed_to)
 
         by_runner = self._delegation.handing(agreed_to, plan, held, consent=consent, pin=pin)
@@ -417,10 +453,10 @@ class Work:
         *,
         consent: bool,
         seconds: float,
-        held: Callable[[str], None],
+        held: Held,
         told: Callable[[str], None],
         operation: Operation = DELETION,
-    ) -> None:
+    ) -> OperationState:
         """Do what the plan of a deletion says, wait until all of that is gone, then forget the app.
 
         What is waited for is `told`. Whoever is stopped on the way leaves an app that can be deleted again;
@@ -428,19 +464,22 @@ class Work:
         """
         self.check_hold(operation)
         self._check_consent(plan, consent=consent)
-        is_forgotten = False
+        is_forgotten, held = False, self._asking(held, is_begun=self.goes_on(operation))
+        agrees = consent and bool(plan.held)
+        again = called(self.name, operation, consent=agrees)
 
         async def carry_out() -> OperationState:
             if self.goes_on(operation):
                 return await forgotten(await self._delegation.go_on())
             await self._draft.publish(self._records)
+            self.course.begin()
             return await forgotten(await self.engine.sync(self.name, agreed_to))
 
         async def forgotten(state: OperationState) -> OperationState:
             nonlocal is_forgotten
             if state.phase is OperationPhase.SUCCEEDED:
                 limit.reschedule(None)
-                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told)
+                await until_deleted(self.engine, self._apps.cluster, plan, seconds, told, again=again)
                 await self._forget(is_empty=is_whole(plan))
                 is_forgotten = True
             return state
@@ -455,14 +494,27 @@ class Work:
         agreed_to = replace(operation, plan_digest=plan.digest, person=self._apps.person)
         hand_over = self._delegation.handing(agreed_to, plan, held, consent=consent)
         with self._agreeing(consent=consent):
-            async with patient(self.engine, seconds, partial(late, self.name, seconds)) as limit:
+            slow = partial(late, self.name, self.course, again, seconds)
+            async with patient(self.engine, seconds, slow) as limit:
                 state = await self._delegation.done(carry_out, by_runner, held)
                 if not is_forgotten and state.phase is OperationPhase.SUCCEEDED:
                     # A runner that was handed it has died, and its operation was gone on with here.
                     await self._apps.alone(self.name, partial(forgotten, state), held)
         if state.phase is not OperationPhase.SUCCEEDED:
-            raise failed(self.name, state)
+            raise failed(self.name, state, consent=agrees)
         await self._apps.drop_lease(self.name)
+        return state
+
+    def _asking(self, held: Held, *, is_begun: bool = False) -> Held:
+        """Have something be asked anew, or be gone on with; whoever is waited for is heard."""
+        self.course.restart()
+        if is_begun:
+            self.course.begin()
+        return self.course.hearing(held)
+
+    def is_going_back(self, operation: Operation) -> bool:
+        """Whether this very rollback was begun and not seen through: it is gone on with from there."""
+        return is_same_rollback(self.unfinished, operation)
 
     def goes_on(self, operation: Operation) -> bool:
         """Whether this very deletion was begun and not seen through: it is gone on with from there."""
@@ -474,10 +526,15 @@ class Work:
             await self._records.amend(self.name, agreed(SystemClock().now()))
         return await self._delegation.followed(self.unfinished or Operation(), keeper)
 
-    async def abandon(self, *, held: Callable[[str], None]) -> None:
+    async def abandon(self, *, held: Held) -> None:
         """Forget the app; its objects stay as they are, marks included."""
         self.check_hold(DELETION)
-        await self._apps.alone(self.name, self._forget, held)
+
+        async def forget() -> None:
+            self.course.begin()
+            await self._forget()
+
+        await self._apps.alone(self.name, forget, self._asking(held))
         await self._apps.drop_lease(self.name)
 
     async def _forget(self, *, is_empty: bool = False) -> None:
@@ -500,10 +557,11 @@ class Work:
         finally:
             silence()
 
-    async def finish(self, *, consent: bool, held: Callable[[str], None]) -> OperationState:
+    async def finish(self, *, consent: bool, held: Held) -> OperationState:
         """See through what somebody began, from where it stands; then go on with what is asked now."""
         self.check_hold(self.unfinished or Operation())
         self.check_deletion()
+        held = self._asking(held, is_begun=True)
 
         by_runner = partial(self._followed, consent=consent)
         with self._agreeing(consent=consent):
@@ -514,7 +572,7 @@ class Work:
         self._was_synced = True
         return state
 
-    async def end(self, *, held: Callable[[str], None]) -> OperationState:
+    async def end(self, *, held: Held) -> OperationState:
         """End what is under way, whoever carries it on: the word is left in the record, and seen through."""
         await self._records.amend(self.name, with_end(self._apps.person))
 
@@ -544,7 +602,11 @@ class Work:
         """The state of an operation, unless it came to a bad end."""
         if state.phase is not OperationPhase.SUCCEEDED:
             reason = f"the sync {state.phase.value.lower()}: {state.message}"
-            remedy = remedy_of(state.message, f"Ask why with: trimtab why {self.name}")
+            remedy = remedy_of(
+                state.message,
+                f"Ask why with: trimtab why {self.name}",
+                destination=self._asked.destination.namespace,
+            )
             raise SyncFailed(f"app {self.name}", reason, remedy)
         return state
 

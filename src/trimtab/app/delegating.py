@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from trimtab.app.course import Course, Held
 from trimtab.app.drafts import DraftStore
 from trimtab.app.handing import followed, handed_over, post
 from trimtab.app.shards import is_kept
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 Here: TypeAlias = Callable[[], Awaitable[OperationState]]
 #: has something done by whoever holds this lease; None if nobody holds it any more
 ByRunner: TypeAlias = Callable[[Lease], Awaitable[OperationState | None]]
-#: is told who works on the app while that is waited for
-Held: TypeAlias = Callable[[str], None]
 
 
 class _Kept(Exception):
@@ -50,6 +49,8 @@ class Delegation:
         self._apps, self._engine, self._draft, self._records = apps, engine, draft, records
         self._asked, self._name = asked, asked.id
         self._handed: Operation | None = None
+        #: how far what is asked for has come
+        self.course = Course()
 
     async def done(self, here: Here, by_runner: ByRunner, held: Held) -> OperationState:
         """Have something done: by the runner that keeps the app, or else here, while nobody else works on it.
@@ -89,6 +90,7 @@ class Delegation:
         That is looked at under the app's lease: a runner that comes later sees the lease and waits for its
         end, and one that came before is seen.
         """
+        self.course.have_way()
         if await self.keeper() is not None:
             raise _Kept
         return await work()
@@ -104,8 +106,9 @@ class Delegation:
                 wanted = await self._draft.get(self._name)
                 try:
                     put = partial(post, self._records, wanted, handed, pin)
-                    await self._apps.lease_of(self._name).hold(put)
+                    await self._apps.alone(self._name, put, held)
                     self._handed = handed
+                    self.course.begin()
                 except OperationUnderWay:
                     if not await self._wait_for_other(keeper, held):
                         return None
@@ -119,7 +122,9 @@ class Delegation:
         if other is None:
             return True
         held(f"{await keeper.holder() or 'a runner'}, busy with {_words(other)},")
-        return await self.followed(other, keeper) is not None
+        is_over = await self.followed(other, keeper) is not None
+        self.course.have_way()
+        return is_over
 
     async def followed(self, operation: Operation, keeper: Lease) -> OperationState | None:
         """The end of an operation that a runner carries out; None if no runner keeps the app any more."""

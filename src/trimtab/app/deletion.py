@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from trimtab.app.course import Course
 from trimtab.engine import Engine
 from trimtab.engine.operations import Operation, OperationState, Strategy, SyncPhase, is_begun
 from trimtab.engine.sync.steps import Prune, SyncPlan
@@ -43,9 +44,9 @@ class DeletionFailed(UserError):
     """A deletion came to a bad end: what it says has to be mended first."""
 
 
-def failed(name: str, state: OperationState) -> DeletionFailed:
+def failed(name: str, state: OperationState, *, consent: bool) -> DeletionFailed:
     """What a deletion that came to a bad end says."""
-    again = f"trimtab delete {name}"
+    again = called(name, state.operation, consent=consent)
     is_hook = any(each.hook and each.phase.bad and each.sync_phase in _HOOKS for each in state.results)
     remedy = f"Run it again when that is mended: {again}"
     if is_hook:
@@ -53,10 +54,19 @@ def failed(name: str, state: OperationState) -> DeletionFailed:
     return DeletionFailed(f"app {name}", f"the deletion {state.phase.value.lower()}: {state.message}", remedy)
 
 
-def late(name: str, seconds: float, waits: str) -> NotGone:
-    """What is said when a deletion has only waited for so long."""
-    remedy = f"It goes on with: trimtab delete {name}; or end it: trimtab terminate {name}"
-    return NotGone(f"app {name}", f"its deletion has waited {seconds:g} s {waits}", remedy)
+def late(name: str, course: Course, again: str, seconds: float, waits: str) -> NotGone:
+    """What is said when a deletion, which is called `again`, has only waited for so long."""
+    remedy = course.remedy(f"It goes on with: {again}; or end it: trimtab terminate {name}")
+    return NotGone(f"app {name}", course.late("its deletion", seconds, waits), remedy)
+
+
+def called(name: str, operation: Operation, *, consent: bool) -> str:
+    """The command that goes on with a deletion."""
+    options = {
+        "--skip-hooks": operation.strategy is WITHOUT_HOOKS.strategy,
+        "--confirm-deletions": consent,
+    }
+    return " ".join([f"trimtab delete {name}", *(option for option, meant in options.items() if meant)])
 
 
 def is_same_deletion(begun: Operation | None, state: OperationState | None, asked: Operation) -> bool:
@@ -89,9 +99,18 @@ def _held(left: KubeObject) -> str:
 
 
 async def until_deleted(
-    engine: Engine, cluster: Cluster, plan: SyncPlan, seconds: float, told: Callable[[str], None]
+    engine: Engine,
+    cluster: Cluster,
+    plan: SyncPlan,
+    seconds: float,
+    told: Callable[[str], None],
+    *,
+    again: str,
 ) -> None:
-    """Wait until what a plan deleted is gone, looking again whenever something in the cluster changes."""
+    """Wait until what a plan deleted is gone, looking again whenever something in the cluster changes.
+
+    If that takes too long, the error names what is called `again`.
+    """
     changed, clock = asyncio.Event(), SystemClock()
     ends = (
         engine.on_resource_removed(lambda _cluster, _key: changed.set()),
@@ -109,7 +128,7 @@ async def until_deleted(
                 await clock.sleep(_GATHERED)
                 changed.clear()
     except DeadlinePassed as error:
-        remedy = f"Have what holds them let go, then run it again: trimtab delete {plan.unit}"
+        remedy = f"Have what holds them let go, then run it again: {again}"
         raise NotGone(f"app {plan.unit}", f"after {seconds:g} s {words or unheard}", remedy) from error
     finally:
         for end in ends:

@@ -94,13 +94,14 @@ def diff_report(found: ObjectDiff) -> dict[str, Any]:
 
 
 def differing(rows: Iterable[Row], findings: Iterable[Finding], stand_ins: StandIns) -> Differing:
-    """What the rows of an app say."""
-    problems = [str(each) for each in findings if each.kind not in MERE_WARNINGS]
-    objects = []
+    """What the rows of an app say; of a document that cannot be read nobody knows what it declares."""
+    known = tuple(findings)
+    problems = [str(each) for each in known if each.kind not in MERE_WARNINGS]
+    is_whole, objects = not _unreadable(known), []
     for row in rows:
         if row.problem:
             problems.append(f"{row.key}: {row.problem}")
-        elif row.verdict is Verdict.OUT_OF_SYNC and row.taints:
+        elif row.verdict is Verdict.OUT_OF_SYNC and row.taints and (is_whole or row.desired is not None):
             objects.append(_of_row(row, stand_ins))
     return Differing(
         objects=tuple(sorted(objects, key=lambda each: each.key)), problems=tuple(dict.fromkeys(problems))
@@ -119,10 +120,15 @@ def check_readable(findings: Iterable[Finding]) -> None:
 
     Whoever keeps an app goes on with the others meanwhile, and deletes nothing.
     """
-    broken = [each for each in findings if each.kind is FindingKind.INVALID and each.key is None]
+    broken = _unreadable(findings)
     if broken:
         first, others = broken[0], f" (and {len(broken) - 1} more like it)" if len(broken) > 1 else ""
         raise InvalidSpec(first.subject, f"{first.reason}{others}", first.remedy)
+
+
+def _unreadable(findings: Iterable[Finding]) -> list[Finding]:
+    """Documents that may be of any object."""
+    return [each for each in findings if each.kind is FindingKind.INVALID and each.key is None]
 
 
 def _of_row(row: Row, stand_ins: StandIns) -> ObjectDiff:

@@ -51,4 +51,8 @@ def no_such(name: str) -> UnitMissing:
 
 def held(unit: SyncUnit) -> UnitHeld:
     """The error that says who holds an app, why, and how to let it go."""
-    return UnitHeld(f"app {unit.id}", f"it is {unit.hold}", f"Let it go on with: trimtab resume {unit.id}")
+    remedy, begun = f"Let it go on with: trimtab resume {unit.id}", unit.operation
+    if begun is not None and begun.entry and unit.paused is None:
+        through = f"trimtab rollback {unit.id} {begun.entry}" + " --prune" * begun.prune
+        remedy = f"See its rollback through with: {through}; or let it go on with: trimtab resume {unit.id}"
+    return UnitHeld(f"app {unit.id}", f"it is {unit.hold}", remedy)

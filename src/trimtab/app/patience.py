@@ -19,12 +19,15 @@ class NotEnded(Unavailable):
 
 
 @asynccontextmanager
-async def patience(work: Work, seconds: float) -> AsyncIterator[None]:
-    """Leave the app's operation when it has only waited for so long; it stays recorded, to be finished."""
+async def patience(work: Work, seconds: float, again: str) -> AsyncIterator[None]:
+    """Leave the app's operation when it has only waited for so long.
+
+    If it was begun it stays recorded, to be finished by what is called `again`.
+    """
 
     def late(waits: str) -> NotWell:
-        reason = f"its sync has waited {seconds:g} s {waits}"
-        return NotWell(f"app {work.name}", reason, f"It goes on with: trimtab sync {work.name}")
+        reason = work.course.late("its sync", seconds, waits)
+        return NotWell(f"app {work.name}", reason, work.course.remedy(f"It goes on with: {again}"))
 
     async with patient(work.engine, seconds, late):
         yield

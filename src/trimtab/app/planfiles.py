@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +23,7 @@ from trimtab.engine.sync.showing import moved_between, plan_json
 from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import SyncUnit, UnitStatus
 from trimtab.errors import Conflict, InvalidSpec
+from trimtab.resources.keys import ResourceKey
 
 _KIND: Final = "trimtab plan, version 1"
 #: of all that moved, so much is told
@@ -122,8 +123,9 @@ _FILE: Final = msgspec.json.Decoder(_File)
 
 
 def written(plans: Iterable[StoredPlan], *, installation: str, keys: Keyring) -> bytes:
-    """The file that holds these plans."""
+    """The file that holds these plans; refused if carrying out one of them would move another."""
     kept = list(plans)
+    _check_apart(kept)
     sealed = keys.sealed(msgspec.json.encode(kept), _seal_name(installation))
     file = _File(
         kind=_KIND,
@@ -132,6 +134,22 @@ def written(plans: Iterable[StoredPlan], *, installation: str, keys: Keyring) ->
         sealed=base64.b64encode(sealed).decode(),
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
+
+
+def _check_apart(plans: Iterable[StoredPlan]) -> None:
+    """Refuse plans that touch the same object: the second would find it otherwise than it was planned on."""
+    touched: dict[ResourceKey, str] = {}
+    for each in plans:
+        for key in _touched(each):
+            before = touched.setdefault(key, each.unit.id)
+            if before != each.unit.id:
+                both = f"{before} and {each.unit.id}"
+                reason = f"the plans of {both} touch it, and the second would find it moved"
+                raise Conflict(str(key), reason, "Plan and apply these apps one after the other")
+
+
+def _touched(plan: StoredPlan) -> Iterator[ResourceKey]:
+    return (ResourceKey(**step["object"]) for step in plan.shown["steps"] if not step.get("skip"))
 
 
 def read(content: bytes, *, name: str, installation: str, keys: Keyring) -> list[StoredPlan]:

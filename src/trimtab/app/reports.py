@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Any
 
 from trimtab.app.appsources import source_reports, sources_in, sources_of
 from trimtab.app.naming import key_report
+from trimtab.engine.operations import OperationState, StepResult, StepStatus
 from trimtab.engine.units import Deployed, ResourceSummary, SyncUnit
 from trimtab.kube.times import seconds_text
 
@@ -33,6 +35,44 @@ def app_report(unit: SyncUnit) -> dict[str, Any]:
             for each in stands.conditions
         ],
     }
+
+
+def outcome_report(unit: SyncUnit, ran: OperationState | None = None) -> dict[str, Any]:
+    """How an app stands after something was done to it or waited for; `ran`, or else its last operation."""
+    report, ran = app_report(unit), ran or unit.status.operation_state
+    words = ("app", "sync", "health", "message", "revision", "namespace", "held")
+    return {**{word: report[word] for word in words}, "deleted": False, **_operation_report(ran)}
+
+
+def gone_report(app: str, namespace: str, ran: OperationState | None = None) -> dict[str, Any]:
+    """What is left to say of an app that is no more, in the same words."""
+    words = dict.fromkeys(("sync", "health", "message", "revision"), "")
+    place = {"namespace": namespace, "held": "", "deleted": True}
+    return {"app": app, **words, **place, **_operation_report(ran)}
+
+
+def _operation_report(ran: OperationState | None) -> dict[str, Any]:
+    counts = Counter(_became(each) for each in ran.results) if ran else Counter[str]()
+    return {
+        "operation": ran.phase.value if ran else "",
+        "operationMessage": ran.message if ran else "",
+        "counts": {word: counts[word] for word in ("applied", "hooks", "pruned", "kept", "failed")},
+    }
+
+
+def _became(result: StepResult) -> str:
+    """What became of one object, in a word."""
+    match result.status:
+        case StepStatus.SYNCED:
+            return "hooks" if result.hook else "applied"
+        case StepStatus.PRUNED:
+            return "pruned"
+        case StepStatus.PRUNE_SKIPPED:
+            return "kept"
+        case StepStatus.SYNC_FAILED:
+            return "failed"
+        case None:
+            return ""
 
 
 def resource_report(summary: ResourceSummary) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from trimtab.engine.control.policy import entry_before, entry_of
+from trimtab.engine.operations import Operation
 from trimtab.engine.units import Pin, SyncUnit
 
 
@@ -20,3 +21,10 @@ def pin_for(unit: SyncUnit, entry_id: int | None, *, reason: str, by: str, now: 
         by=by,
         since=now,
     )
+
+
+def is_same_rollback(begun: Operation | None, asked: Operation) -> bool:
+    """Whether what was begun and not seen through is the very rollback that is asked for."""
+    if begun is None or not begun.entry or begun.ended_by:
+        return False
+    return (begun.entry, begun.prune) == (asked.entry, asked.prune)

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from trimtab.app.appsources import HERE, AppSource, AppSources, check_sources, recorded
 from trimtab.engine.units import Destination, OnRemoval, Policy, SyncUnit
 from trimtab.errors import InvalidSpec
-from trimtab.kube.schemas.validation.names import dns_label
 from trimtab.resources import yaml
+from trimtab.resources.names import is_namespace_name
 from trimtab.shapes import Shape
 from trimtab.sources.rendering.specs import (
     Directory,
@@ -91,7 +91,7 @@ def unit_in(content: bytes, unit_id: str, where: str, origin: Origin) -> SyncUni
         raise InvalidSpec(where, f"it does not describe a unit: {error}", _MEND) from error
     if file.id not in {"", unit_id}:
         raise InvalidSpec(where, f"it is named for unit {unit_id} and says {file.id}", "Rename it")
-    if destination.namespace and dns_label(destination.namespace):
+    if destination.namespace and not is_namespace_name(destination.namespace):
         raise InvalidSpec(where, f"{destination.namespace!r} is not the name of a namespace", _MEND)
     check_sources(sources, where)
     return SyncUnit(

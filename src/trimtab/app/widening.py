@@ -38,6 +38,8 @@ class Widening:
         self._manifests, self._archive, self._entry, self._needs = manifests, archive, entry, needs
         self._engine: Engine | None = None
         self._is_all_read = entry.places is None
+        #: renders, and the namespaces of their units, of which all is read that they may lie in
+        self._covered: set[tuple[str, str]] = set()
 
     def serve(self, engine: Engine) -> None:
         """Have this engine read more as soon as it has to."""
@@ -46,14 +48,14 @@ class Widening:
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of a unit, once all that they may lie in is read."""
         made = await self._manifests.generate(unit, revision, no_cache=no_cache)
-        await self.cover(unit, made.manifests)
+        await self._cover(unit, made)
         return made
 
     async def find(self, unit_id: str, digest: str) -> Generated | None:
         """What a unit once rendered to, if that is kept, once all that it may lie in is read."""
         found = await self._archive.find(unit_id, digest)
         if found is not None and self._engine is not None:
-            await self.cover(self._engine.unit(unit_id), found.manifests)
+            await self._cover(self._engine.unit(unit_id), found)
         return found
 
     async def keep(self, unit_id: str, generated: Generated) -> None:
@@ -63,6 +65,14 @@ class Widening:
     async def drop(self, unit_id: str, but: Collection[str]) -> None:
         """Forget what a unit rendered to, but for these digests."""
         await self._archive.drop(unit_id, but)
+
+    async def _cover(self, unit: SyncUnit, made: Generated) -> None:
+        """The same for a render: what a digest names never changes, so each is gone through once."""
+        await self.cover(unit)
+        known = made.digest, unit.destination.namespace
+        if known not in self._covered:
+            await self.cover(replace(unit, places=()), made.manifests)
+            self._covered.add(known)
 
     async def cover(self, unit: SyncUnit, wanted: Iterable[Found] = ()) -> None:
         """Return when everything is read that has to be for a unit of which this is wanted."""

@@ -61,6 +61,7 @@ from trimtab.engine.rows import Row
 from trimtab.engine.stores.changing import resumed, with_pause, without_progress
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.operate import Control
+from trimtab.engine.sync.plan import missing_namespaces
 from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import (
     AllTold,
@@ -119,6 +120,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     #: the digest of what it was compared with
     rendered: str
     plan: SyncPlan
+    #: namespaces that the plan writes into, and that are neither there nor made by it
+    missing_namespaces: tuple[str, ...] = ()
 
 
 class Engine:
@@ -430,8 +433,15 @@ class Engine:
         unit = self.unit(unit_id)
         asked = taken_up(operation or self._usual(unit), unit.status.operation_state)
         state = self._syncer.begin(asked)
-        sight, plan = await self._syncer.plan(unit, self._desk(unit), state)
-        return Preview(rows=sight.rows, findings=sight.findings, rendered=sight.rendered, plan=plan)
+        desk = self._desk(unit)
+        sight, plan = await self._syncer.plan(unit, desk, state)
+        return Preview(
+            rows=sight.rows,
+            findings=sight.findings,
+            rendered=sight.rendered,
+            plan=plan,
+            missing_namespaces=missing_namespaces(plan.steps, desk.cache),
+        )
 
     def tree(self, unit_id: str, rows: Iterable[Row] | None = None) -> tuple[Branch, ...]:
         """The live objects of a unit and all that they own, parents first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from trimtab.engine.marks import Mark, Tracking
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
+
+#: finalizers that the server sets and takes off by itself
+_SERVERS_OWN: Final = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
 
 
 class Owner(Struct, frozen=True, gc=False):
@@ -46,6 +49,11 @@ class Live(Struct, frozen=True, kw_only=True, gc=False):
     def is_root(self) -> bool:
         """Whether somebody claims it and nothing owns it: only such objects are compared and pruned."""
         return self.mark is not None and not self.owners
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """What keeps it from going: finalizers that somebody else takes off. None if it is not going."""
+        return tuple(each for each in self.finalizers if each not in _SERVERS_OWN) if self.deleting else ()
 
 
 def live_of(found: KubeObject, tracking: Tracking | None, health: Health | None = None) -> Live:

@@ -133,14 +133,19 @@ def status_from(code: int, body: bytes, secrets: Collection[str] | None = None) 
     may repeat them, nor what the server holds of it.
     """
     try:
-        status = _STATUS.decode(body)
+        status = status_in(body, secrets)
     except UNREADABLE:
         status = Status()
     if status.message:
         # Gateways have codes of their own in bodies that look alike; the code of HTTP is the one that counts.
-        return _told(msgspec.structs.replace(status, code=code), secrets)
+        return msgspec.structs.replace(status, code=code)
     text = " ".join(_words(body[:_MOST_READ].decode(errors="replace"), secrets).split())[:500]
     return Status(code=code, message=f"HTTP {code}{': ' if text else ''}{text}")
+
+
+def status_in(document: bytes | msgspec.Raw, secrets: Collection[str] | None = None) -> Status:
+    """The Status that a document is, as it may be repeated; one of `UNREADABLE` if it is none."""
+    return _told(_STATUS.decode(document), secrets)
 
 
 def _told(status: Status, secrets: Collection[str] | None) -> Status:
@@ -185,6 +190,8 @@ def without_secrets(text: str, secrets: Collection[str] | None) -> str:
     return _ECHOES.sub(lambda echo: f"{echo[1]}***" if echo[1] else f"{echo[2]}***", text)
 
 
+#: how the API server says that nobody has given somebody a right
+_LACKS_A_RIGHT: Final = re.compile(r'User "[^"]*" cannot ')
 _REMEDIES: dict[type[Refusal], str] = {
     Unauthenticated: "Check the user of this context: its token or certificate.",
     Forbidden: "Ask for a role with this verb on this kind.",
@@ -214,7 +221,14 @@ def failure(subject: str, status: Status, *, retry_after: float | None = None) -
             subject, message, status=status, after=1.0 if retry_after is None else retry_after
         )
     kind = _class_of(status)
-    return kind(subject, message, _REMEDIES.get(kind, ""), status=status)
+    return kind(subject, message, _remedy(kind, message), status=status)
+
+
+def _remedy(kind: type[Refusal], message: str) -> str:
+    """What helps against a refusal; a quota or a policy forbids, too, and no role helps against these."""
+    if kind is Forbidden and not _LACKS_A_RIGHT.search(message):
+        return ""
+    return _REMEDIES.get(kind, "")
 
 
 def not_waited_for(error: TrimtabError, allowed: float) -> TrimtabError:

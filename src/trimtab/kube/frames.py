@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from trimtab.errors import TrimtabError
 from trimtab.kube.cluster import EventType, WatchEvent
-from trimtab.kube.failures import Status, failure
+from trimtab.kube.failures import failure, status_in
 from trimtab.kube.objects import object_from
 from trimtab.kube.shallow import DEEPEST, shallow
 
@@ -20,7 +20,6 @@ class _Frame(Struct, frozen=True, gc=False):
 
 
 _frame = msgspec.json.Decoder(_Frame)
-_status = msgspec.json.Decoder(Status)
 _TYPES = {each.value: each for each in EventType}
 
 
@@ -67,5 +66,5 @@ def event_from(line: bytes, *, api_version: str, kind: str, subject: str) -> Wat
     except RecursionError:
         frame = _frame.decode(shallow(line, DEEPEST + 1))
     if frame.type == "ERROR":
-        return failure(subject, _status.decode(frame.object))
+        return failure(subject, status_in(frame.object))
     return WatchEvent(_TYPES[frame.type], object_from(frame.object, api_version=api_version, kind=kind))

@@ -30,7 +30,7 @@ class BadNumber(BadJson):
 
 
 def decoded(body: bytes) -> Any:
-    """The value in a body."""
+    """The value in a body; a `RecursionError` if it is nested deeper than can be read."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -39,11 +39,9 @@ def decoded(body: bytes) -> Any:
 
 
 def _lenient(text: str) -> Any:
-    """What Go accepts and msgspec does not: bytes that are no UTF-8, halves of letters, and some depth."""
+    """What Go accepts and msgspec does not: bytes that are no UTF-8, and halves of letters."""
     try:
         return msgspec.json.decode(text.encode(errors="replace"))
-    except RecursionError as exc:
-        raise BadJson("invalid character '[' exceeded max depth") from exc
     except msgspec.DecodeError as exc:
         if number := _beyond(text):
             raise BadNumber(f"json: cannot unmarshal number {number} into Go value of type float64") from exc

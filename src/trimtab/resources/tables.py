@@ -73,6 +73,8 @@ def fitted(
 
 def one_line(text: str, *, glyphs: bool = True) -> str:
     """The text in one line, without what would command a terminal, or what a plain one cannot show."""
+    if text.isprintable() and (glyphs or text.isascii()):
+        return text
     return "".join(
         char if char.isprintable() and (glyphs or char.isascii()) else _harmless(char) for char in text
     )

@@ -2,24 +2,28 @@
 
 Ids are Git's own, so a folder and a commit with the same files have the same ids. They are computed once and
 kept: one `FolderTree` stands for one moment, and a file that changes later is refused rather than mixed in.
+Whatever lies there besides, and is read by nobody, may be of any size.
 Not here: checkouts, ignore files, anything that writes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from trimtab.errors import Missing, NotAllowed, Unavailable
-from trimtab.files import Unfit, content_of
-from trimtab.sources.gitids import blob_id, tree_id
+from trimtab.files import Unfit, content_of, opened, pieces_of
+from trimtab.sources.gitids import blob_id, blob_id_of, tree_id
 from trimtab.sources.trees import Entry, EntryKind
 
 #: Git's own folder is no part of the files
 _HIDDEN: Final = frozenset({".git"})
-#: every file of a folder is read for its id, whether somebody needs it or not; no render is made of so much
+#: no render is made of a file of more; and nobody waits for the id of one
 _LARGEST: Final = 512 << 20
 
 
@@ -91,18 +95,40 @@ class FolderTree:
             # Git knows no empty folders, so they have no part in what a folder is.
             return Entry(name=name, kind=kind, id=tree_id(below)) if below else None
         executable = kind is EntryKind.FILE and os.access(self._folder / path, os.X_OK)
-        return Entry(name=name, kind=kind, id=blob_id(self._content(path, kind)), executable=executable)
+        return Entry(name=name, kind=kind, id=self._id(path, kind), executable=executable)
+
+    def _id(self, path: str, kind: EntryKind) -> str:
+        if kind is EntryKind.LINK:
+            return blob_id(self._content(path, kind))
+        with _complaining(path), opened(self._folder / path, links=False) as file:
+            return _file_id(file)
 
     def _content(self, path: str, kind: EntryKind) -> bytes:
         place = self._folder / path
-        try:
+        with _complaining(path):
             if kind is EntryKind.LINK:
                 return os.fsencode(place.readlink())
             return content_of(place, _LARGEST, links=False)  # it may have become one meanwhile
-        except Unfit as unfit:
-            raise NotAllowed(f"file {path!r}", f"it {unfit}", "Move it out of the folder") from unfit
-        except OSError as error:
-            raise NotAllowed(f"file {path!r}", f"it cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def _complaining(path: str) -> Iterator[None]:
+    """Say which file cannot be read, and why."""
+    try:
+        yield
+    except Unfit as unfit:
+        raise NotAllowed(f"file {path!r}", f"it {unfit}", "Move it out of the folder") from unfit
+    except OSError as error:
+        raise NotAllowed(f"file {path!r}", f"it cannot be read: {error.strerror}") from error
+
+
+def _file_id(file: BinaryIO) -> str:
+    """Git's own id of a file; of one that is too large to be read, one that says when it was written."""
+    found = os.fstat(file.fileno())
+    if found.st_size <= _LARGEST:
+        return blob_id_of(found.st_size, pieces_of(file, found.st_size))
+    facts = f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+    return hashlib.sha1(facts.encode(), usedforsecurity=False).hexdigest()
 
 
 def _kind_of(place: Path) -> EntryKind | None:

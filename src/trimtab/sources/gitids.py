@@ -13,7 +13,15 @@ _MODES: Final = {EntryKind.FOLDER: b"40000", EntryKind.LINK: b"120000", EntryKin
 
 def blob_id(content: bytes) -> str:
     """The id of a file's bytes."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    return blob_id_of(len(content), (content,))
+
+
+def blob_id_of(size: int, pieces: Iterable[bytes]) -> str:
+    """The id of a file of this size that is read piece by piece."""
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def tree_id(entries: Iterable[Entry]) -> str:

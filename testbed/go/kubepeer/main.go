@@ -9,6 +9,8 @@
 //	kubepeer get   -count 1000 -objects 20        read objects one by one, without looking into them
 //	kubepeer fan   -since 42 -count 10 -watchers 50    many watchers hear the same events, without looking into
 //	               them; with -manifests those that applying them brings
+//	kubepeer follow                           an informer: prints the versions of all that it keeps, at each
+//	               change, until its standard input ends
 //	kubepeer version                          what it was built from
 //
 // It prints one line of JSON: how many items, in how many seconds, for how much processor time (both from the
@@ -60,7 +62,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say list, watch, apply, get, fan or version")
+		return errors.New("say list, watch, apply, get, fan, follow or version")
 	}
 	if args[0] == "version" {
 		return printVersions()
@@ -73,12 +75,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), chosen.limit)
+	defer cancel()
+	if args[0] == "follow" {
+		return followed(ctx, client, schema.GroupVersionResource{Version: "v1", Resource: chosen.resource}, chosen.namespace)
+	}
 	prepared, err := prepare(args[0], client, chosen)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), chosen.limit)
-	defer cancel()
 	sample, err := measure(ctx, prepared)
 	if err != nil {
 		return err
@@ -136,7 +141,7 @@ func prepare(verb string, client dynamic.Interface, chosen options) (task, error
 	case verb == "apply":
 		return applied(collection, chosen.manifests, chosen.workers)
 	}
-	return nil, fmt.Errorf("%q is not list, watch, apply, get, fan or version", verb)
+	return nil, fmt.Errorf("%q is not list, watch, apply, get, fan, follow or version", verb)
 }
 
 func printVersions() error {

@@ -150,11 +150,17 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 
 
 def test_secrets_are_named_by_their_host() -> None:
-    assert secret_files(named(("github=/a", "generic=/b"), "secret")) == {
+    assert secret_files(named(("github=/a", "generic=/b"), "secret", "HOST=FILE")) == {
         Provider.GITHUB: Path("/a"),
         Provider.GENERIC: Path("/b"),
     }
     with pytest.raises(InvalidSpec, match="no such host is known"):
         secret_files({"sourceforge": "/a"})
-    with pytest.raises(InvalidSpec, match="name=value"):
-        named(("github",), "secret")
+
+
+@pytest.mark.parametrize("pair", ["prod", "prod=", "=prod-admin", ""])
+def test_what_is_no_pair_is_told_which_form_is_expected_there(pair: str) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        named((pair,), "cluster", "NAME=CONTEXT")
+    told = f"cluster {pair!r}: it is not of the form NAME=CONTEXT. Write NAME=CONTEXT."
+    assert str(refused.value) == told

@@ -264,6 +264,15 @@ async def test_values_of_secrets_are_in_no_answer(stage: Stage) -> None:
     assert b64encode(b"canary-two").decode() not in told
 
 
+async def test_an_object_that_was_pruned_and_is_held_is_not_told_to_be_pruned(stage: Stage) -> None:
+    kept = config_map("settings")
+    kept["metadata"]["finalizers"] = ["example.com/guard"]
+    await stage.sync(kept, config_map("more"))
+    await stage.sync(config_map("more"), prune=True)
+    answer = await stage.why()
+    assert causes(answer) == ["finalizer-stuck"]
+
+
 async def test_an_object_that_a_finalizer_keeps_is_named_with_it(stage: Stage) -> None:
     kept = config_map("settings")
     kept["metadata"]["finalizers"] = ["example.com/guard"]

@@ -248,3 +248,19 @@ def test_a_pod_that_cannot_be_started_is_explained_by_its_newest_event() -> None
     running = replace(pending, manifest={"status": {"phase": "Running"}})
     later = answer_from(facts(rows=(), family={WEB: DEGRADED, POD: running}, events=events))
     assert told(later) == ["unwell"]
+
+
+def test_a_deletion_that_failed_is_not_called_a_sync() -> None:
+    failed = state(result(message="no", phase=BAD))
+    going = replace(failed, operation=Operation(delete=True, asked_by="trimtab delete"))
+    named = [answer_from(facts(each)).chains[0].links[1].object for each in (failed, going)]
+    assert named == ["its sync to 4f2c", "its deletion (by trimtab delete)"]
+
+
+def test_a_word_that_does_nothing_is_told_after_what_keeps_the_app_from_being_well() -> None:
+    said = "nothing is meant by Foo"
+    odd = Finding(kind=FindingKind.UNKNOWN_OPTION, subject="unit shop", reason=said, remedy="Mend it")
+    of_object = replace(odd, key=POD)
+    failed = state(result(phase=BAD, hook=True, status=StepStatus.SYNCED))
+    assert told(answer_from(facts(failed, findings=(odd, of_object)))) == ["hook-failed", "odd-words"]
+    assert told(answer_from(facts(findings=(odd,), rows=(), is_synced=True))) == ["odd-words"]

@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tests.contract.behaviours.masks import managers_of
+from tests.contract.behaviours.rules import claim_waits_for_a_pod
 from tests.contract.behaviours.stage import Stage
 from tests.contract.behaviours.stories import Story, config_map, service, workload
 from tests.contract.behaviours.upkeep import bare_pod, node_of_its_own, remove
@@ -199,6 +201,14 @@ def _claimed(stage: Stage) -> tuple[list[str], list[str]]:
     return phases, sorted({each["reason"] for each in about})
 
 
+def _scheduled(stage: Stage) -> list[str]:
+    """What a scheduler has written into the status of the pod."""
+    pod = stage.audience.find("Pod", "user")
+    assert pod is not None
+    fields = managers_of(pod).get("kube-scheduler Update v1 status") or ()
+    return sorted({path.split("/")[2].removeprefix("f:") for path in fields})
+
+
 async def _without_class(stage: Stage) -> None:
     await remove(stage, ("StorageClass", stage.namespace))
 
@@ -271,6 +281,14 @@ DIFFERENCES: Mapping[str, Difference] = {
         real=[("here", [{"name": "here"}])],
         ours=[("", None)],
         after=_without_node,
+    ),
+    "pods that wait for a volume": Difference(
+        how="The real scheduler names the chosen node in the pod's status while the volume is bound for it; "
+        "here the pod is unschedulable until its claim is bound.",
+        story=claim_waits_for_a_pod,
+        seen=_scheduled,
+        real=["nominatedNodeName"],
+        ours=["conditions"],
     ),
     "classes of storage": Difference(
         how="Every class with a provisioner makes volumes, whether the provisioner is there or not; a real "

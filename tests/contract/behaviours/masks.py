@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Json = dict[str, Any]
@@ -97,6 +97,7 @@ def _masked(manifest: Mapping[str, Any], names: Names) -> Json:
         for key, value in manifest["metadata"].items()
         if key not in ("uid", "resourceVersion", "managedFields", "creationTimestamp", "deletionTimestamp")
     }
+    metadata["managers"] = managers_of(manifest)
     if manifest["kind"] in _UNCOUNTED:
         metadata.pop("generation", None)
     if annotations := metadata.get("annotations"):
@@ -104,12 +105,38 @@ def _masked(manifest: Mapping[str, Any], names: Names) -> Json:
     whole = {**manifest, "metadata": metadata}
     if manifest["kind"] == "Pod":
         whole["status"] = _pod_status(manifest["status"])
-        metadata.pop("generation", None)
     if manifest["kind"] == "ConfigMap" and metadata["name"] == "kube-root-ca.crt":
         whole["data"] = sorted(manifest["data"])
     cleaned = _cleaned(whole, names)
     assert isinstance(cleaned, dict)
     return cleaned
+
+
+#: who plays the kubelets: beside the real controllers KWOK
+_KUBELETS = ("kubelet", "kwok")
+
+
+def managers_of(manifest: Mapping[str, Any]) -> Json:
+    """Who has written which fields of an object, and how; of kubelets only that they did."""
+    told: Json = {}
+    for entry in manifest["metadata"].get("managedFields") or ():
+        kubelet = entry["manager"] in _KUBELETS
+        who = "KUBELET" if kubelet else entry["manager"]
+        words = (who, entry["operation"], entry["apiVersion"], entry.get("subresource", ""))
+        fields = ["FIELDS"] if kubelet else sorted(_paths(entry["fieldsV1"]))
+        told.setdefault(" ".join(filter(None, words)), []).extend(fields)
+    return told
+
+
+def _paths(fields: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Every field of a set of managed fields as a path."""
+    for step, below in fields.items():
+        if step == ".":
+            yield before
+        elif below:
+            yield from _paths(below, f"{before}/{step}")
+        else:
+            yield f"{before}/{step}"
 
 
 def _pod_status(status: Mapping[str, Any]) -> Json:
@@ -121,7 +148,15 @@ def _pod_status(status: Mapping[str, Any]) -> Json:
         "phase": status["phase"],
         "qosClass": status.get("qosClass"),
         "conditions": {key: conditions[key] for key in wanted if key in conditions},
+        "containers": [_container_line(each) for each in status.get("containerStatuses") or ()],
     }
+
+
+def _container_line(container: Mapping[str, Any]) -> str:
+    """What a container does, why, and how it ended; not since when, nor in which words a kubelet says it."""
+    ((doing, how),) = container["state"].items()
+    words = (container["name"], doing, how.get("reason", ""), str(how.get("exitCode", "")))
+    return " ".join(filter(None, words))
 
 
 def _cleaned(value: Any, names: Names) -> Any:

@@ -148,12 +148,13 @@ async def daemon_set_with_surge(stage: Stage) -> None:
 
 
 async def ends(stage: Stage, *, code: int = 1, index: int | None = None, **status: Any) -> None:
-    """The next pod that waits ends with this exit code."""
+    """The next pod that waits ends with this exit code, after a scheduler has looked for a node in vain."""
 
     def waiting() -> list[Json]:
         return [
             pod for pod in stage.audience.all("Pod")
             if pod["status"].get("phase") == "Pending"
+            and pod["status"].get("conditions")
             and "deletionTimestamp" not in pod["metadata"]
             and (index is None or index_of(pod) == index)
         ]  # fmt: skip

@@ -151,13 +151,10 @@ class Stage:
         namespace: str,
         audience: Audience,
         time: Time,
-        *,
-        real: bool,
     ) -> None:
         self.cluster = cluster
         self.namespace = namespace
         self.audience = audience
-        self.real_controllers = real
         self._discovery = discovery
         self._time = time
 
@@ -229,7 +226,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(cluster: Cluster, namespace: str, time: Time, *, real: bool) -> AsyncIterator[Stage]:
+async def staged(cluster: Cluster, namespace: str, time: Time) -> AsyncIterator[Stage]:
     """A stage in a namespace that is there, with an audience that has heard of everything in it."""
     discovery = await cluster.discover()
     audience = Audience(namespace)
@@ -263,13 +260,13 @@ async def staged(cluster: Cluster, namespace: str, time: Time, *, real: bool) ->
         tasks = [group.create_task(listen(resource)) for resource in kinds.values()]
         await complete.wait()
         try:
-            yield Stage(cluster, discovery, namespace, audience, time, real=real)
+            yield Stage(cluster, discovery, namespace, audience, time)
         finally:
             for task in tasks:
                 task.cancel()
 
 
-# --- a cluster in memory with our behaviours ----------------------------------------------------------------
+# --- namespaces, nodes, and a cluster in memory with our behaviours ----------------------------------------
 
 
 async def add_node(cluster: Cluster, name: str) -> None:
@@ -290,6 +287,17 @@ async def add_namespace(cluster: Cluster, name: str) -> None:
     namespaces = (await cluster.discover()).preferred("", "Namespace")
     assert namespaces is not None
     await cluster.create(namespaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+async def add_namespace_for_pods(cluster: Cluster, name: str) -> None:
+    """Make a namespace, and return when the account that pods run as is there."""
+    await add_namespace(cluster, name)
+    accounts = (await cluster.discover()).preferred("", "ServiceAccount")
+    assert accounts is not None
+    async with aclosing(follow(cluster, accounts, namespace=name)) as told:
+        async for news in told:
+            if isinstance(news, Upserted):
+                return
 
 
 class Ours(NamedTuple):

@@ -161,23 +161,30 @@ async def recreate(stage: Stage) -> None:
     await _rest(stage, "ReplicaSet", [0, 2])
 
 
-def _broken(stage: Stage, **annotations: str) -> Json:
-    """A change that makes pods fail: real pods are never pulled, so there they find no node instead."""
-    if stage.real_controllers:
-        return {"spec": {"nodeSelector": {"exists": "nowhere"}}}
-    return {"metadata": {"annotations": annotations}, "spec": {}}
+def asked_to(word: str) -> Json:
+    """The part of a pod template that asks for trouble: our kubelet and KWOK both listen to it."""
+    return {"metadata": {"annotations": {"trimtab.dev/simulate": word}}, "spec": {}}
 
 
 async def failed_image(stage: Stage) -> None:
-    await stage.create(workload("Deployment", "web", replicas=2, progressDeadlineSeconds=5))
+    await stage.create(workload("Deployment", "web", replicas=2, progressDeadlineSeconds=20))
     await stage.until_status("Deployment", "web", rolled_out(2, generation=1))
-    change = _broken(stage, **{"trimtab.dev/simulate": "image-pull-error"})
-    await stage.patch("Deployment", "web", {"spec": {"template": change}})
+    await stage.patch("Deployment", "web", {"spec": {"template": asked_to("image-pull-error")}})
+    await stage.until(lambda: _waits(stage) == ["ErrImagePull"], "an image cannot be pulled")
 
     def late(status: Json) -> bool:
         return "ProgressDeadlineExceeded" in [each["reason"] for each in status["conditions"]]
 
     await stage.until_status("Deployment", "web", late)
+    await stage.until(lambda: _waits(stage) == ["ImagePullBackOff"], "it is not tried again at once")
+
+
+def _waits(stage: Stage) -> list[str]:
+    """The reasons for which containers wait."""
+    containers = [
+        each for pod in stage.audience.all("Pod") for each in pod["status"].get("containerStatuses") or ()
+    ]
+    return [each["state"]["waiting"]["reason"] for each in containers if "waiting" in each["state"]]
 
 
 # -- Jobs -----------------------------------------------------------------------------------------------
@@ -200,12 +207,7 @@ async def job_success(stage: Stage) -> None:
 
 
 async def job_failure(stage: Stage) -> None:
-    broken = _broken(stage, **{"trimtab.dev/simulate": "fail"})
-    await stage.create(job("work", broken, backoffLimit=0))
-    if stage.real_controllers:
-        await stage.until(lambda: bool(stage.audience.all("Pod")), "there is a pod")
-        name = stage.audience.all("Pod")[0]["metadata"]["name"]
-        await stage.patch("Pod", name, {"status": {"phase": "Failed"}}, subresource="status")
+    await stage.create(job("work", asked_to("fail"), backoffLimit=0))
     await stage.until_status("Job", "work", has("Failed"))
 
 

@@ -18,8 +18,8 @@ LATER = 60.0  # seconds after which ours would have done what they are going to 
 async def test_ours_still_do_otherwise_than_the_real_ones(what: str) -> None:
     known = DIFFERENCES[what]
     async with (
-        in_memory("story") as ours,
-        staged(ours.cluster, "story", ours.time, real=False) as stage,
+        in_memory("theatre") as ours,
+        staged(ours.cluster, "theatre", ours.time) as stage,
     ):
         await known.story(stage)
         await ours.behaviours.advance(ours.clock, LATER)
@@ -35,7 +35,7 @@ async def test_the_real_ones_still_do_otherwise_than_ours(what: str, control_pla
     control_plane.add_namespace(namespace)
     async with (
         connect_to(control_plane) as cluster,
-        staged(cluster, namespace, RealTime(), real=True) as stage,
+        staged(cluster, namespace, RealTime()) as stage,
     ):
         try:
             await known.story(stage)

@@ -35,9 +35,7 @@ TOLD = (
     "default-scheduler",
 )
 #: what a scheduler says of a pod that goes before it has a place: chance, on a machine with much to do
-TOO_LATE = re.compile("skip schedule deleting pod|is being deleted, cannot be assigned")
-#: pods that are made to fail, each way in another way
-UNLIKE = "Pod work-"
+TOO_LATE = re.compile("skip schedule deleting pod|is being deleted, cannot be assigned|UID in precondition")
 TITLES = (
     "a rollout",
     "a scale",
@@ -81,14 +79,14 @@ def _line(event: dict[str, Any], stage: Stage) -> str:
     said = re.sub(r"-[a-z0-9]{5}(?=$| )", "-*", said)
     said = re.sub(r"(?<= to )[a-z0-9-]+$", "NODE", said) if event["reason"] == "Scheduled" else said
     named = re.sub(r"-[a-z0-9]{5}$", "-*", named)
-    unlike = by == "default-scheduler" and (named.startswith(UNLIKE) or TOO_LATE.search(said) is not None)
-    return f"{by}: {event['type']} {named} {event['reason']}: {said}" if by in TOLD and not unlike else ""
+    by_chance = by == "default-scheduler" and TOO_LATE.search(said) is not None
+    return f"{by}: {event['type']} {named} {event['reason']}: {said}" if by in TOLD and not by_chance else ""
 
 
 async def ours(title: str) -> set[str]:
     async with (
-        in_memory("story") as cast,
-        staged(cast.cluster, "story", cast.time, real=False) as stage,
+        in_memory("theatre") as cast,
+        staged(cast.cluster, "theatre", cast.time) as stage,
     ):
         await STORIES[title](stage)
         await cast.behaviours.settled()
@@ -103,7 +101,7 @@ async def test_users_are_told_what_the_real_ones_tell(title: str, control_plane:
     control_plane.add_namespace(namespace)
     async with (
         connect_to(control_plane) as cluster,
-        staged(cluster, namespace, RealTime(), real=True) as stage,
+        staged(cluster, namespace, RealTime()) as stage,
     ):
         await STORIES[title](stage)
         seen = await heard(stage, cluster, expected)

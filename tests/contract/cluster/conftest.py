@@ -86,8 +86,8 @@ def quiet_plane(parts: Parts) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def forgetful_plane(parts: Parts) -> Iterator[ControlPlane]:
-    """A real API server that knows no more history than etcd, so that it can be made to forget."""
-    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY, watch_cache=False) as plane:
+    """A real API server of its own, which may be restarted: what it has watched it forgets with that."""
+    with ControlPlane(builder=parts, controllers=False, gogc=ROOMY) as plane:
         yield plane
 
 

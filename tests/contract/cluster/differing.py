@@ -10,12 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 #: the case's id, and the reason in a sentence for users
-KNOWN: Mapping[str, str] = {
-    "expiring: a watch from a forgotten version is refused": (
-        "The real server words this refusal in two ways, with and without its watch cache. The embedded "
-        "cluster uses the words of a server with one; only one without can be made to forget in a test."
-    ),
-}
+KNOWN: Mapping[str, str] = {}
 
 #: cases whose answers are not the real server's yet: a strict list, which only ever gets shorter
 OPEN_FILE = Path(__file__).parent / "recorded" / "open.txt"

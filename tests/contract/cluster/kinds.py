@@ -162,6 +162,7 @@ def _list_map(keys: list[str], **properties: Any) -> dict[str, Any]:
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
+BOOLEAN = {"type": "boolean"}
 GADGET_SPEC: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -8,11 +8,14 @@ import secrets
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+from testbed.problems import PartFailed
 from tests.contract.cluster.kinds import (
     ACCOUNTS,
     DEFINITIONS,
+    GROUP,
     NAMESPACES,
     gadget_definition,
     is_established,
@@ -67,9 +70,27 @@ class World:
 async def real_world(plane: ControlPlane) -> AsyncIterator[World]:
     """A real kube-apiserver on etcd, without controllers."""
     async with connect_to(plane) as cluster:
-        world = World(cluster, plane.compact)
+        world = World(cluster, partial(_made_to_forget, plane))
         await world.prepare()
         yield world
+
+
+def _made_to_forget(plane: ControlPlane) -> None:
+    """Have etcd forget what pages are read from, and the API server what watches resume from."""
+    plane.compact()
+    plane.restart_apiserver()
+    plane.apiserver.wait_until(partial(_watches, plane), what="watching the suite's own kind")
+
+
+def _watches(plane: ControlPlane) -> bool:
+    """Whether the server lets the suite's own kind be watched; it reads what there is of that when asked."""
+    try:
+        plane.call("GET", f"/apis/{GROUP}/v1/gadgets?watch=1&timeoutSeconds=-1")
+    except PartFailed:
+        return False
+    except ValueError:  # several events, or none
+        return True
+    return True
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ from trimtab.engine.compare.ignoring import IgnoreRule
 from trimtab.engine.events import OperationEnded, OperationWaits
 from trimtab.engine.operations import Operation, OperationPhase, RetryLimits
 from trimtab.engine.units import ConditionType, Policy
-from trimtab.errors import Missing
+from trimtab.errors import Missing, Unavailable
+from trimtab.kube.cluster import Write, Written
 
 RESPECTING = Policy(
     retry=RetryLimits(),
@@ -128,3 +130,32 @@ async def test_sync_options_that_mean_nothing_are_said_on_the_unit() -> None:
     assert condition.type is ConditionType.OPTIONS
     assert "ConfigMap default/a: nothing is meant by Prun=false" in condition.message
     assert "unit shop: nothing is meant by PruneFirst=true" in condition.message
+
+
+class Away:
+    """A cluster that does not answer the next questions of what an apply would make."""
+
+    def __init__(self) -> None:
+        self._cluster, self.unanswered = MemoryCluster(), 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def apply(self, *arguments: Any, write: Write, **options: Any) -> Written:
+        if write.dry_run and self.unanswered:
+            self.unanswered -= 1
+            raise Unavailable("the cluster", "it is away for a moment")
+        return await self._cluster.apply(*arguments, write=write, **options)
+
+
+async def test_a_server_that_is_away_while_an_operation_is_planned_is_borne_with() -> None:
+    cluster = Away()
+    stage = Stage(cluster, "default")
+    await stage.add("shop", config_map("a"), policy=ONCE)
+    async with running(stage.engine) as engine:
+        await engine.sync("shop")
+        await engine.refresh("shop")
+        stage.sources.declare("shop", config_map("a", "2"))
+        cluster.unanswered = 1
+        state = await engine.sync("shop")
+    assert (state.phase, cluster.unanswered) == (OperationPhase.SUCCEEDED, 0)

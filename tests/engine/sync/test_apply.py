@@ -127,11 +127,26 @@ async def test_an_object_costs_one_request(stage: Stage) -> None:
 
 
 @pytest.mark.fact("S1", "S20")
-async def test_validation_is_strict_unless_it_is_switched_off(stage: Stage) -> None:
-    plan = Case().missing(config_map("a"), config_map("b", options="Validate=false")).plan()
+async def test_what_is_made_whole_is_read_strictly_unless_that_is_switched_off(stage: Stage) -> None:
+    replaced = [
+        config_map("a", options="Replace=true"),
+        config_map("b", options="Replace=true,Validate=false"),
+    ]
+    plan = Case().missing(*replaced).plan()
     for step, validation in zip(plan.steps, (FieldValidation.STRICT, FieldValidation.IGNORE), strict=True):
         await stage.perform(step, plan)
-        assert stage.spied.last("apply")["write"].validation is validation
+        assert stage.spied.last("create")["write"].validation is validation
+
+
+@pytest.mark.parametrize("options", ["", "Validate=false"])
+async def test_an_apply_of_a_field_that_nobody_knows_is_refused_though_it_is_not_read_twice(
+    stage: Stage, options: str
+) -> None:
+    plan = Case().missing(config_map("a", options=options) | {"dta": {"x": "y"}}).plan()
+    outcome = await stage.perform(plan.steps[0], plan)
+    assert stage.spied.last("apply")["write"].validation is FieldValidation.IGNORE
+    assert ".dta: field not declared in schema" in outcome.problem
+    assert await stage.read(config_map("a")) is None
 
 
 @pytest.mark.fact("S23")

@@ -184,7 +184,7 @@ async def test_the_next_wave_of_prunes_waits_until_the_last_is_gone(world: World
     held = asyncio.Event()
 
     def waits(state: OperationState) -> None:
-        if "waiting for deletion of ConfigMap shop/late" in state.message:
+        if state.message == "waiting for deletion of ConfigMap shop/late (held by example.com/slow)":
             held.set()
 
     async def let_go() -> None:

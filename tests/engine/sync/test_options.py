@@ -10,6 +10,7 @@ from trimtab.engine.sync.options import (
     SyncOptions,
     check_words,
     delete_consent,
+    idle_words,
     object_options,
     odd_words,
     option_list,
@@ -107,6 +108,11 @@ def test_words_that_are_no_option_or_no_value_of_one_are_found(
             ["Prune=maybe"],
             "sync option Prune=maybe: it has no such value. There is Prune=true or Prune=false or ",
         ),
+        (
+            ["Force=true"],
+            "sync option Force=true: only an object says it, of itself. Write it into its annotation ",
+        ),
+        (["Delete=false"], "sync option Delete=false: only an object says it, of itself. "),
     ],
 )
 def test_a_word_that_means_nothing_is_refused_with_those_there_are_the_likeliest_first(
@@ -115,6 +121,13 @@ def test_a_word_that_means_nothing_is_refused_with_those_there_are_the_likeliest
     with pytest.raises(InvalidSpec) as refused:
         check_words(words)
     assert str(refused.value).startswith(sentence)
+
+
+def test_what_only_objects_say_is_not_among_what_is_offered() -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        check_words(["Forced=true"])
+    assert "Force," not in refused.value.remedy
+    assert idle_words(["Force=true", "Prune=false", "Foo"]) == ("Force=true", "Foo")
 
 
 def test_words_that_mean_something_are_not_refused() -> None:

@@ -32,7 +32,7 @@ from trimtab.engine.operations import Operation, OperationState, Rehearsal, Sele
 from trimtab.engine.rows import Difference, Row, Verdict
 from trimtab.engine.stretches import STRETCH, Stretches
 from trimtab.engine.sync.options import Consent, SyncOptions
-from trimtab.engine.sync.plan import Namespace, planning_of
+from trimtab.engine.sync.plan import Namespace, missing_namespaces, planning_of
 from trimtab.engine.sync.prunes import PruneBudget
 from trimtab.engine.sync.showing import moved_between, plan_json, plan_markdown, plan_table
 from trimtab.engine.sync.steps import Apply, Prune, RunHook, SyncPlan, WriteMode, images_of
@@ -270,10 +270,43 @@ def test_a_namespace_on_its_way_out_refuses_the_sync() -> None:
     assert [each.reason for each in plan.refused] == ["the namespace is being deleted"]
 
 
+def test_a_namespace_that_is_not_among_those_allowed_is_not_made() -> None:
+    plan = Case().plan(options=MAKING, namespace=Namespace(name="shop", allowed=False))
+    assert (plan.steps, [each.blocks for each in plan.refused]) == ((), [True])
+    assert [each.reason for each in plan.refused] == ["the namespace is not among those allowed"]
+
+
 def test_the_namespace_that_the_unit_makes_is_not_pruned() -> None:
     case = Case().unwanted(manifest("Namespace", "shop"), manifest("Namespace", "other"))
     plan = case.plan(PRUNING, options=MAKING, namespace=Namespace(name="shop"))
     assert [step.key.name for step in prunes(plan)] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("case", "options", "missing"),
+    [
+        (Case().missing(config_map("a"), config_map("b")), SyncOptions(), ("shop",)),
+        (Case().missing(config_map("a")), MAKING, ()),
+        (Case().missing(config_map("a"), manifest("Namespace", "shop")), SyncOptions(), ()),
+        (Case().unwanted(config_map("a")), SyncOptions(), ()),
+        (Case().hook(job("pre")), SyncOptions(), ("shop",)),
+    ],
+    ids=["written into", "made if missing", "declared", "only pruned from", "of a hook"],
+)
+def test_namespaces_that_are_neither_there_nor_made_are_named(
+    case: Case, options: SyncOptions, missing: tuple[str, ...]
+) -> None:
+    plan = case.plan(PRUNING, options=options, namespace=Namespace(name="shop"))
+    assert missing_namespaces(plan.steps, case.view) == missing
+    there = MapView(live_of(manifest("Namespace", "shop"), mark=None))
+    assert missing_namespaces(plan.steps, there) == ()
+
+
+def test_of_namespaces_that_nobody_may_read_nothing_is_said() -> None:
+    case = Case().missing(config_map("a"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(case.view, "knows", lambda *_: False)
+        assert missing_namespaces(case.plan().steps, case.view) == ()
 
 
 # -- whose objects ---------------------------------------------------------------------------------------

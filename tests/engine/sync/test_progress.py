@@ -569,6 +569,25 @@ def test_an_object_that_is_going_already_is_not_deleted_again() -> None:
     assert [each.status for each in decided.state.results] == [StepStatus.PRUNED]
 
 
+def test_whoever_waits_for_a_deletion_names_what_is_held_and_by_whom() -> None:
+    first, held = config_map("a", wave=1), config_map("b", wave=1)
+    case, asked = Case().unwanted(config_map("last"), first, held), Operation(prune=True)
+    pruned = tuple(result(name, status=StepStatus.PRUNED, phase=StepPhase.SUCCEEDED) for name in ("a", "b"))
+    going = {"deleting": True, "finalizers": ("foregroundDeletion",)}
+    free = live_of(first, uid="uid-a", **going)
+    kept = live_of(held, uid="uid-b", **{**going, "finalizers": ("foregroundDeletion", "example.com/slow")})
+    last = case.view.lives[key_of(config_map("last"))]
+    waits = [
+        decide(case.plan(asked), state_of(asked, results=pruned), last, *left).move.what
+        for left in ([free, kept], [kept], [free])
+    ]
+    assert waits == [
+        "waiting for deletion of ConfigMap shop/b (held by example.com/slow) and 1 more object",
+        "waiting for deletion of ConfigMap shop/b (held by example.com/slow)",
+        "waiting for deletion of ConfigMap shop/a",
+    ]
+
+
 @pytest.mark.fact("S11")
 def test_a_failed_prune_stops_its_wave_and_a_failed_apply_does_not() -> None:
     case = Case().unwanted(config_map("u")).missing(config_map("a"), WEB)

@@ -7,15 +7,20 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from trimtab.engine.units import Destination, Pause, Pin, SyncUnit
-from trimtab.interfaces.cli.cautions import of_declaration, of_hold, of_pin
+from trimtab.app.deletion import DELETION
+from trimtab.engine.units import Automated, Destination, Pause, Pin, Policy, SyncUnit
+from trimtab.interfaces.cli.cautions import of_declaration, of_hold, of_move, of_pin
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 PLAIN = SyncUnit(id="shop", source={}, destination=Destination(cluster="here"))
 PAUSED = replace(PLAIN, paused=Pause(reason="lunch", by="ann", since=NOW))
 PINNED = replace(PLAIN, pinned=Pin(entry=3, revision="r3", reason="4 crashes", by="ann", since=NOW))
+GOING = replace(PLAIN, operation=DELETION)
 DECLARED = replace(PLAIN, declared_in="/units")
 UNTIL = "a sync is refused until somebody says: trimtab resume shop"
+THROUGH = (
+    "a sync is refused until that goes on with: trimtab delete shop; or ends with: trimtab terminate shop"
+)
 WITH_WHAT = "it is compared with that, not with its source"
 ANEW = "a runner that reads it there makes the app anew, unless its file goes first"
 
@@ -26,6 +31,7 @@ ANEW = "a runner that reads it there makes the app anew, unless its file goes fi
         (PLAIN, (), (), ()),
         (PAUSED, (f"shop is {PAUSED.hold}; {UNTIL}",), (), ()),
         (PINNED, (f"shop is {PINNED.hold}; {UNTIL}",), (f"shop is {PINNED.hold}; {WITH_WHAT}",), ()),
+        (GOING, (f"somebody began to delete shop; {THROUGH}",), (), ()),
         (DECLARED, (), (), (f"shop is declared in /units: {ANEW}",)),
     ],
 )
@@ -33,3 +39,13 @@ def test_an_app_that_is_held_or_declared_elsewhere_says_so(
     unit: SyncUnit, hold: tuple[str, ...], pin: tuple[str, ...], declaration: tuple[str, ...]
 ) -> None:
     assert (of_hold(unit), of_pin(unit), of_declaration(unit)) == (hold, pin, declaration)
+
+
+def test_a_move_says_whence_and_whereto_and_what_it_takes() -> None:
+    was, unit = (replace(PLAIN, source={"folder": folder}) for folder in ("/old", "/new"))
+    assert of_move(unit, None) == ()
+    assert of_move(unit, was) == ("this moves shop from /old to /new",)
+    spaces = [replace(PLAIN, destination=replace(PLAIN.destination, namespace=name)) for name in ("a", "b")]
+    assert of_move(*reversed(spaces)) == ("this moves shop from namespace a to namespace b",)
+    kept = replace(was, policy=Policy(automated=Automated()))
+    assert of_move(unit, kept) == ("this moves shop, which is automated, from /old to /new",)

@@ -38,6 +38,11 @@ def refused(number: int, where: str | None = None) -> OSError:
             ),
             2,
         ),
+        (
+            refused(errno.ENOENT),
+            "the folder you are in: it is no longer there. Go to another.",
+            3,
+        ),
     ],
 )
 def test_a_full_disk_and_missing_rights_are_nobodys_bug(exc: OSError, sentence: str, code: int) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from trimtab.interfaces.cli.completing import files_and_folders, within
+from testbed.shells import Shell
+from testbed.terminals import Terminal
+from trimtab.interfaces.cli.completing import apps_spelt, folders, unit_files, within
 from trimtab.interfaces.cli.verbs import trimtab
 
 BIN = Path(sys.executable).parent
@@ -47,12 +48,29 @@ def units(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_unit_files_are_offered_with_the_folders_beside_them(units: Path) -> None:
+def test_unit_files_are_told_from_manifests_and_folders_from_files(units: Path) -> None:
     here = f"{units}/units/"
-    assert files_and_folders(here) == [f"{here}shop.yaml", f"{here}web.yml", f"{here}old"]
-    assert files_and_folders(f"{here}w") == [f"{here}web.yml"]
-    assert files_and_folders(f"{units}/un") == [], "shells find folders by themselves"
-    assert files_and_folders(f"{units}/nowhere/") == []
+    (units / "units" / ".git").mkdir()
+    assert (unit_files(here), folders(here)) == ([f"{here}shop.yaml", f"{here}web.yml"], [f"{here}old"])
+    assert (unit_files(f"{here}w"), folders(f"{here}w")) == ([f"{here}web.yml"], [])
+    assert (unit_files(f"{units}/un"), folders(f"{units}/un")) == ([], [f"{units}/units"])
+    assert (unit_files(f"{units}/nowhere/"), folders(f"{units}/nowhere/")) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("", ["app/old", "app/shop", "blog"]),
+        ("b", ["blog"]),
+        ("s", []),
+        ("a", ["app/old", "app/shop"]),
+        ("app/", ["app/app/old", "app/blog", "app/old", "app/shop"]),
+        ("app/s", ["app/shop"]),
+    ],
+)
+def test_apps_are_offered_as_they_can_be_told_from_what_lies_here(typed: str, offered: list[str]) -> None:
+    names = ("shop", "blog", "app/old")
+    assert apps_spelt(names, typed, hidden=lambda name: name == "shop") == offered
 
 
 def test_bash_completes_and_is_silent_where_there_is_no_cluster(units: Path) -> None:
@@ -62,10 +80,10 @@ def test_bash_completes_and_is_silent_where_there_is_no_cluster(units: Path) -> 
     assert done.stderr == ""
     defined, *answers = done.stdout.splitlines()
     assert defined.endswith("-F _trimtab_completion trimtab")
-    folders = "compopt -o dirnames"
+    by_itself = "compopt -o dirnames"
     assert answers[:4] == ["history", "--context", "synced suspended", ""]
-    assert answers[4:8] == [folders, "", folders, ""]
-    assert answers[8:] == [folders, "units/shop.yaml units/web.yml units/old"]
+    assert answers[4:8] == [by_itself, "", by_itself, ""]
+    assert answers[8:] == ["units/shop.yaml units/web.yml units/old"]
 
 
 #: as zsh would ask, with what is found printed
@@ -80,31 +98,61 @@ ask trimtab his
 ask trimtab history --cont
 ask trimtab wait -o x --for s
 ask trimtab sync ""
+ask trimtab plan units/
 """
 ASK_FISH = """
 trimtab completion fish | source
-for line in "his" "history --cont" "wait -o x --for s"
+for line in "his" "history --cont" "wait -o x --for s" "sync " "plan units/"
   complete -C "trimtab $line" | string split --fields 1 \\t
 end
 true
 """
 ASKED = {
     "zsh": (
-        ("zsh", "-f", "-c", ASK_ZSH),
-        ["compdef _trimtab_completion trimtab", "history", "--context", "synced suspended", "path -/"],
+        ASK_ZSH,
+        [
+            "compdef _trimtab_completion trimtab",
+            "history",
+            "--context",
+            "synced suspended",
+            "path -/",
+            "units/shop.yaml units/web.yml units/old",
+        ],
     ),
-    "fish": (("fish", "--no-config", "-c", ASK_FISH), ["history", "--context", "suspended", "synced"]),
+    "fish": (
+        ASK_FISH,
+        [
+            *("history", "--context", "suspended", "synced"),
+            "units/",
+            *("units/old", "units/shop.yaml", "units/web.yml"),
+        ],
+    ),
 }
 
 
-@pytest.mark.parametrize("shell", ASKED)
-def test_other_shells_complete_as_well(shell: str, tmp_path: Path) -> None:
-    command, answers = ASKED[shell]
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell} on this machine")
-    path = os.environ["PATH"]  # noqa: TID251 - wherever this machine has its shells
-    environment = {"PATH": f"{BIN}:{path}", "HOME": str(tmp_path)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+def test_zsh_itself_lists_the_unit_files_and_folders_of_a_folder(
+    shells: Callable[[str], Shell], units: Path
+) -> None:
+    zsh = shells("zsh")
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(units)}
+    with Terminal([str(zsh.path), "-f", "-i"], environment=environment, folder=units) as terminal:
+        terminal.enter(zsh.prelude)
+        terminal.enter("autoload -U compinit; compinit -D -u; source <(trimtab completion zsh)")
+        terminal.enter("PS1='READY''>'")  # which the line itself does not say
+        terminal.until("READY>")
+        terminal.press("trimtab plan units/\t")
+        terminal.until("units/old")
+    listed = [line.split() for line in terminal.screen.text() if "units/old" in line]
+    assert listed == [["units/shop.yaml", "units/web.yml", "units/old"]]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_other_shells_complete_as_well(name: str, shells: Callable[[str], Shell], units: Path) -> None:
+    script, answers = ASKED[name]
+    shell = shells(name)
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(units), **shell.variables}
+    command = shell.command(script)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=units)
     assert (done.stderr, [line for line in done.stdout.splitlines() if line]) == ("", answers)
 
 

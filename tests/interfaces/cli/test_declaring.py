@@ -6,13 +6,24 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from trimtab.app import Apps
 from trimtab.app.appsources import HERE, AppSource, AppSources, recorded, sources_of
 from trimtab.engine.places import Place
-from trimtab.engine.units import Destination, SyncUnit, UnitStatus
+from trimtab.engine.units import Automated, Destination, Policy, SyncUnit, UnitStatus
 from trimtab.errors import Conflict, InvalidSpec
-from trimtab.interfaces.cli.declaring import Asked, source_asked, sources_asked, unit_asked, unit_described
+from trimtab.interfaces.cli.cautions import moved
+from trimtab.interfaces.cli.declaring import (
+    Asked,
+    Meant,
+    app_meant,
+    check_move,
+    source_asked,
+    sources_asked,
+    unit_asked,
+    unit_described,
+)
 from trimtab.sources.rendering.specs import Helm, Parameter, SourceSpec
 
 URL = "https://git.example/team/shop.git"
@@ -71,9 +82,13 @@ SEEN = UnitStatus(revision="4f2c9e1")
 class OneApp:
     """The records of a cluster in which there is one app, `chart`, from the known source."""
 
+    def __init__(self, automated: Automated | None = None) -> None:
+        self._policy = Policy(automated=automated)
+
     async def find(self, name: str) -> SyncUnit | None:
         here = Destination(cluster=HERE, namespace="shop")
-        found = SyncUnit(id=name, source=recorded(KNOWN), destination=here, status=SEEN)
+        source = recorded(KNOWN)
+        found = SyncUnit(id=name, source=source, destination=here, status=SEEN, policy=self._policy)
         return found if name == "chart" else None
 
     async def places_before(self, name: str) -> tuple[Place, ...]:
@@ -143,3 +158,81 @@ def test_a_unit_file_for_another_cluster_or_with_other_paths_is_refused(tmp_path
         unit_described(asked(written(tmp_path, "web.yaml", more="destination: {cluster: prod}\n")))
     with pytest.raises(InvalidSpec, match="a unit file says itself"):
         unit_described(asked(written(tmp_path, "web.yaml"), "path"))
+
+
+ELSEWHERE = "https://git.example/other.git"
+MOVED = asked(ELSEWHERE)._replace(app="chart")
+
+
+def kept() -> Apps:
+    """The same app, kept by a runner."""
+    return cast(Apps, OneApp(Automated()))
+
+
+async def test_an_app_that_is_named_moves_to_another_source_and_what_it_was_is_known() -> None:
+    apps = cast(Apps, OneApp())
+    for said in (MOVED, MOVED._replace(move=True)):
+        found = await app_meant(apps, said)
+        check_move(found, said)
+        assert found.was == await apps.find("chart")
+        assert sources_of(found.unit).main.repo_url == ELSEWHERE
+    for said in (asked(URL, "chart", "v2"), asked(URL, "chart")._replace(app="chart"), asked(ELSEWHERE)):
+        assert (await app_meant(apps, said)).was is None, "it stays where it is, or is new"
+
+
+@pytest.mark.parametrize("said", [MOVED, MOVED._replace(auto=True), MOVED._replace(auto=False)])
+async def test_what_a_runner_keeps_is_moved_with_an_explicit_word_alone(said: Asked) -> None:
+    found = await app_meant(kept(), said)
+    with pytest.raises(Conflict) as refused:
+        check_move(found, said)
+    move = f"it is automated, and this would move it from {KNOWN} to {ELSEWHERE} at HEAD"
+    assert str(refused.value) == f"app chart: {move}. Add --move if it shall."
+    check_move(found, said._replace(move=True))
+
+
+async def test_another_namespace_is_a_move_too_whatever_the_revision() -> None:
+    said = asked(URL, "chart", "v2")._replace(namespace="other")
+    found = await app_meant(cast(Apps, OneApp()), said)
+    assert found.was is not None
+    before, after = (unit.destination.namespace for unit in (found.was, found.unit))
+    assert moved(found.unit, found.was) == f"from namespace {before} to namespace {after}"
+    assert after == "other"
+    found = await app_meant(kept(), said)
+    with pytest.raises(Conflict, match=f"this would move it from namespace {before} to namespace other"):
+        check_move(found, said)
+    check_move(found, said._replace(move=True))
+
+
+async def test_a_unit_file_moves_what_a_runner_keeps_with_an_explicit_word_alone(tmp_path: Path) -> None:
+    said = asked(written(tmp_path, "any.yaml", url=ELSEWHERE))._replace(app="chart")
+    found = await app_meant(kept(), said)
+    with pytest.raises(Conflict, match="Add --move"):
+        check_move(found, said)
+    check_move(found, said._replace(move=True))
+
+
+async def test_what_a_file_declares_is_moved_in_that_file(tmp_path: Path) -> None:
+    unit, was = await app_meant(cast(Apps, OneApp()), MOVED)
+    declared = Meant(unit, was and replace(was, declared_in="/units"))
+    for said in (MOVED, MOVED._replace(move=True)):
+        with pytest.raises(Conflict, match="it is declared in /units"):
+            check_move(declared, said)
+    check_move(declared, asked(written(tmp_path, "any.yaml", url=ELSEWHERE))._replace(app="chart"))
+
+
+async def test_nothing_automated_moves_to_a_folder_that_no_runner_can_follow(tmp_path: Path) -> None:
+    said = asked(str(tmp_path))._replace(app="chart", move=True)
+    with pytest.raises(InvalidSpec, match="a runner cannot follow a folder of your machine") as refused:
+        check_move(await app_meant(kept(), said), said)
+    assert refused.value.remedy == "Move it to a repository, or add --no-auto"
+    said = said._replace(auto=False)
+    check_move(await app_meant(kept(), said), said)
+
+
+async def test_a_name_that_only_follows_from_a_folder_moves_nothing_whatever_is_said() -> None:
+    said = asked(ELSEWHERE, "chart")._replace(move=True)
+    with pytest.raises(Conflict, match="or move this one with --app chart") as refused:
+        await app_meant(cast(Apps, OneApp()), said)
+    assert "--move" not in refused.value.remedy
+    with pytest.raises(Conflict, match="or move this one with --app chart --move"):
+        await app_meant(kept(), said)

@@ -19,6 +19,12 @@ from trimtab.interfaces.cli.entry import run
 from trimtab.interfaces.cli.stopping import Stops
 
 TRIMTAB = str(Path(sys.executable).with_name("trimtab"))
+NOWHERE = """
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: a, user: {token: t}}]
+"""
 BUG = re.compile(r"Error: this is a bug in Trimtab, not your doing \(id ([0-9a-f]{8})\)\. (.*)\n")
 
 
@@ -49,6 +55,23 @@ def test_the_command_and_the_module_are_the_same() -> None:
     )
     assert module.stdout == start("version").stdout
     assert module.stdout.startswith("trimtab 0.")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_reason_to_fail(closed: str, tmp_path: Path) -> None:
+    """A connection that takes the place of standard output would be closed as none may be."""
+    (tmp_path / "config").write_text(NOWHERE)
+    environment = {"HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "config")}
+    for words, code in ((["--setting", "cluster.attempts=1", "status"], 4), (["settings"], 0)):
+        command = ["/bin/sh", "-c", f'"$@" {closed}', "sh", TRIMTAB, *words]
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+
+
+def test_a_cluster_without_its_context_is_told_what_the_option_expects() -> None:
+    done = start("run", "--cluster", "prod")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: cluster 'prod': it is not of the form NAME=CONTEXT. Write NAME=CONTEXT.\n"
 
 
 @pytest.mark.parametrize(

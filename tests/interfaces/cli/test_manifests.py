@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from trimtab.interfaces.cli.manifests import manifests_shown
 from trimtab.resources.manifests import Manifest
 from trimtab.resources.tables import Paper
@@ -15,7 +17,13 @@ MIGRATE: Manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"gene
 
 
 def shown(output: str, *manifests: Manifest) -> str:
-    return manifests_shown(manifests, output, Paper(), value=list(manifests))
+    return manifests_shown(manifests, output, Paper())
+
+
+def test_json_is_one_list_as_kubectl_takes_it() -> None:
+    told = [json.loads(shown("json", *manifests)) for manifests in ((WEB, MIGRATE), (WEB,), ())]
+    assert [(each["apiVersion"], each["kind"]) for each in told] == [("v1", "List")] * 3
+    assert [each["items"] for each in told] == [[WEB, MIGRATE], [WEB], []]
 
 
 def test_names_are_as_kubectl_takes_them_and_begin_as_a_server_would_have_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -18,7 +19,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HOSTILE = "a\x1b[2J\x1b]0;b\x07\u202ec\nd"
 
 
-def test_what_others_say_is_told_on_one_harmless_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_what_others_say_is_told_on_one_harmless_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     told = LineByLine(None)
     told.hear(
         StepDone(
@@ -35,6 +36,7 @@ def test_what_others_say_is_told_on_one_harmless_line_each(capsys: pytest.Captur
     told.say(HOSTILE)
     status = UnitStatus(health=Health(HealthStatus.DEGRADED, HOSTILE))
     told.look(SyncUnit(id="web", source="", destination=Destination(cluster="here"), status=status))
+    told.write()
     lines = capsys.readouterr().err.splitlines()
     harmless = r"a\x1b[2J\x1b]0;b\x07\u202ec d"
     assert lines == [
@@ -43,3 +45,16 @@ def test_what_others_say_is_told_on_one_harmless_line_each(capsys: pytest.Captur
         harmless,
         f"waiting for health: Degraded: {harmless}",
     ]
+
+
+async def test_what_is_told_at_one_moment_is_written_once_and_at_the_next_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = LineByLine(None)
+    told.say("one")
+    told.say("two")
+    assert capsys.readouterr().err == ""
+    await asyncio.sleep(0)
+    assert capsys.readouterr().err == "one\ntwo\n"
+    told.write()
+    assert capsys.readouterr().err == ""

@@ -220,8 +220,8 @@ def test_whoever_leaves_the_objects_has_no_hooks_to_skip() -> None:
 
 
 PRINTING = {
-    "cluster status", "diff", "doctor", "health", "history", "install", "plan", "render", "settings",
-    "status", "tree", "version", "why",
+    "apply", "cluster status", "delete", "diff", "doctor", "health", "history", "install", "plan", "render",
+    "rollback", "settings", "status", "sync", "tree", "version", "wait", "why",
 }  # fmt: skip
 
 

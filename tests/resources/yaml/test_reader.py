@@ -19,7 +19,9 @@ from trimtab.resources.yaml import (
     Forgiven,
     Limits,
     Twin,
+    Unread,
     documents,
+    each_document,
     forgiven,
     load,
 )
@@ -279,3 +281,33 @@ def test_a_server_lets_the_last_of_equal_keys_win_and_says_which_stood_twice(
     text: str, read: Forgiven
 ) -> None:
     assert forgiven(text, "body") == read
+
+
+def test_what_cannot_be_read_keeps_nothing_else_from_being_read() -> None:
+    found = each_document("a: 1\n---\nb: [\n---\n---\nc: 3\n", "app.yaml")
+    assert [(one.index, one.line, isinstance(one, Document)) for one in found] == [
+        (0, 1, True),
+        (1, 3, False),
+        (2, 6, True),
+    ]
+    assert found[1].where == "app.yaml, document 2, line 3"
+
+
+def test_json_that_breaks_off_is_one_more_document() -> None:
+    found = each_document('{"a": 1}\n{"b": 2}\n{"c": [', "x")
+    assert [isinstance(one, Document) for one in found] == [True, True, False]
+
+
+def test_what_is_too_much_is_refused_whole() -> None:
+    with pytest.raises(Excessive):
+        each_document("a: 1\n---\nb: 2\n", "x", Limits(size=4))
+
+
+@given(st.text(alphabet="a:[]{}-\n #'", max_size=60))
+def test_whatever_can_be_read_whole_is_read_the_same_one_by_one(text: str) -> None:
+    try:
+        whole = documents(text, "x")
+    except InvalidSpec:
+        assert any(isinstance(one, Unread) for one in each_document(text, "x"))
+    else:
+        assert each_document(text, "x") == whole

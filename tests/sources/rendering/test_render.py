@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from tests.sources.conftest import settings_in
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
@@ -274,6 +275,21 @@ async def test_an_error_says_where_and_what(
     assert words in str(caught.value)
     assert str(desk.folder) not in str(caught.value)
     assert "private" not in str(caught.value)
+
+
+async def test_a_program_that_fails_gives_no_advice_that_nobody_can_follow(desk: Desk) -> None:
+    desk.write({"app/Chart.yaml": CHART, "app/templates/a.yaml": '{{ fail "no" }}'})
+    with pytest.raises(RenderFailed, match=r": no\.$"):
+        await desk.render()
+
+
+async def test_a_program_that_wants_too_much_is_told_with_the_setting_that_helps(
+    desk: Desk, tools: str, tmp_path: Path
+) -> None:
+    desk.write({"app/Chart.yaml": CHART, "app/templates/a.yaml": "{{ range until 100000000 }}x{{ end }}"})
+    async with Renderer(settings_in(tmp_path), replace(PROGRAMS, memory=64 << 20), path=tools) as renderer:
+        with pytest.raises(RenderFailed, match=r"raise programs\.memory"):
+            await renderer.render(desk.request())
 
 
 async def test_files_that_are_no_manifests_are_left_out_with_a_warning(desk: Desk) -> None:

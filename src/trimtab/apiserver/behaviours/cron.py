@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
 from trimtab.kube.schemas.schedules import BadSchedule, Schedule, parse_schedule
+
+_MINUTE = timedelta(minutes=1)
 
 
 class Moments(Struct, frozen=True):
@@ -23,10 +25,28 @@ class Moments(Struct, frozen=True):
 
     def last(self, since: datetime, until: datetime) -> datetime | None:
         """The latest moment after `since` and not after `until`."""
+        if self.schedule.every is None:
+            return self._narrowed(since, until)
         found, step = None, self.after(self._shortly_before(since, until))
         while step is not None and step <= until:
             found, step = step, self.after(step)
         return found
+
+    def _narrowed(self, since: datetime, until: datetime) -> datetime | None:
+        """The latest moment, by halves: there may be millions of them in between, and none for years."""
+        found = self._by(since, until)
+        while found is not None and until - since > _MINUTE:
+            middle = since + (until - since) / 2
+            if (later := self._by(middle, until)) is not None:
+                since, found = middle, later
+            else:
+                until = middle
+        return found
+
+    def _by(self, since: datetime, until: datetime) -> datetime | None:
+        """The first moment after `since`, if it comes by `until`."""
+        due = self.after(since)
+        return due if due is not None and due <= until else None
 
     def upcoming(self, since: datetime, now: datetime) -> datetime | None:
         """The first moment after `now`; moments at a fixed distance are counted from `since`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -34,6 +34,7 @@ from trimtab.apiserver.behaviours.manifests import (
     is_going,
     is_true,
     kind_of,
+    later,
     moment,
     name_of,
     namespace_of,
@@ -63,7 +64,7 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     schedule = _schedule(cron_job)
     due = _due(cron_job, schedule, now) if schedule else None
     job = world.get(JOB, namespace_of(cron_job), job_name(cron_job, due)) if due else None
-    known = {each["uid"] for each in status_of(cron_job).get("active") or ()}
+    known = {each.get("uid") for each in status_of(cron_job).get("active") or ()}
     running = [each for each in jobs if not is_finished(each)]
     active = [each for each in running if uid_of(each) in known or each is job]
     news = [_unexpected(cron_job, each) for each in running if each not in active]
@@ -106,8 +107,8 @@ def _unexpected(cron_job: Manifest, job: Manifest) -> News:
 def _missing(world: World, cron_job: Manifest) -> Iterator[News]:
     """Jobs that ran and that somebody else took away."""
     for each in status_of(cron_job).get("active") or ():
-        if world.get(JOB, namespace_of(cron_job), each["name"]) is None:
-            yield News(cron_job, "MissingJob", f"Active job went missing: {each['name']}")
+        if world.get(JOB, namespace_of(cron_job), name := each.get("name", "")) is None:
+            yield News(cron_job, "MissingJob", f"Active job went missing: {name}")
 
 
 def job_name(cron_job: Manifest, due: datetime) -> str:
@@ -130,7 +131,7 @@ def _due(cron_job: Manifest, schedule: Moments, now: datetime) -> datetime | Non
     since = _counted_from(cron_job)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
     if deadline is not None:
-        since = max(since, now - timedelta(seconds=deadline))
+        since = max(since, later(now, -deadline))
     found = schedule.last(since, now)
     return None if found == moment(status_of(cron_job).get("lastScheduleTime")) else found
 
@@ -173,7 +174,7 @@ def _status(
 ) -> dict[str, Any]:
     """Which of its Jobs run, when the last one was started, and when the last one succeeded."""
     jobs, before = list(jobs), status_of(cron_job)
-    known = {each["uid"]: each for each in before.get("active") or ()}
+    known = {each.get("uid"): each for each in before.get("active") or ()}
     status = {key: value for key, value in before.items() if key != "active"}
     if running := [known.get(uid_of(each)) or _reference(each) for each in active]:
         status["active"] = running

@@ -212,9 +212,10 @@ def _cron_job(world: World, done: Done) -> Iterator[News]:
 
 def _completed(world: World, before: Manifest | None, cron_job: Manifest) -> Iterator[News]:
     """The Jobs that were active and are done."""
-    still = {each["uid"] for each in status_of(cron_job).get("active") or ()}
+    still = {each.get("uid") for each in status_of(cron_job).get("active") or ()}
     for each in status_of(before or {}).get("active") or ():
-        job = world.by_uid(each["uid"]) if each["uid"] not in still else None
+        uid = each.get("uid", "")
+        job = world.by_uid(uid) if uid not in still else None
         ends = status_of(job or {}).get("conditions") or ()
         end = next((e["type"] for e in ends if e["type"] in ENDS and e["status"] == "True"), "")
         if job is not None and end:

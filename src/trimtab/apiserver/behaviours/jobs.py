@@ -7,7 +7,7 @@ so nothing is counted twice or lost wherever the work is interrupted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -53,6 +53,7 @@ from trimtab.apiserver.behaviours.manifests import (
     finalizers_of,
     is_going,
     is_true,
+    later,
     moment,
     stamp,
     status_of,
@@ -109,7 +110,7 @@ def _kept_for_a_while(world: World, job: Manifest, now: datetime) -> Decision:
     if ttl is None or is_going(job):
         return decision(freed)
     end = condition(job, "Complete") or condition(job, "Failed") or {}
-    due = (moment(end.get("lastTransitionTime")) or now) + timedelta(seconds=ttl)
+    due = later(moment(end.get("lastTransitionTime")) or now, ttl)
     if now < due:
         return decision(freed, due)
     return decision([*freed, Delete(target=job, propagation=Propagation.FOREGROUND)])
@@ -225,7 +226,7 @@ class _Sync:
         deadline = self._spec.get("activeDeadlineSeconds")
         started = moment(self._before.get("startTime"))
         if deadline is not None and started is not None and not self._suspended:
-            due = started + timedelta(seconds=deadline)
+            due = later(started, deadline)
             if self._now >= due:
                 return self._condition("FailureTarget", *_TOO_LATE)
             self._look_at(due)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from trimtab.apiserver.behaviours.kinds import full_kind
@@ -12,6 +12,9 @@ from trimtab.kube.times import parse_time, seconds_text
 Manifest: TypeAlias = Mapping[str, Any]
 Condition: TypeAlias = Mapping[str, Any]
 Name: TypeAlias = tuple[str, str]
+#: what objects say may lie at either end of the calendar; to times between these, a century can be added
+FIRST, LAST = datetime(200, 1, 1, tzinfo=UTC), datetime(9800, 1, 1, tzinfo=UTC)
+_CENTURY = timedelta(days=36_525).total_seconds()
 
 
 def kind_of(manifest: Manifest) -> str:
@@ -81,7 +84,7 @@ def created_at(manifest: Manifest) -> datetime:
 
 def deleted_at(manifest: Manifest) -> datetime:
     """When the object may go at the latest."""
-    return parse_time(manifest["metadata"]["deletionTimestamp"])
+    return moment(manifest["metadata"]["deletionTimestamp"]) or LAST
 
 
 def age_order(manifest: Manifest) -> tuple[datetime, str]:
@@ -181,7 +184,14 @@ def without_condition(conditions: Iterable[Condition], kind: str) -> list[Condit
 
 def moment(text: str | None) -> datetime | None:
     """The time a text means, if there is a text."""
-    return parse_time(text) if text else None
+    return min(max(parse_time(text), FIRST), LAST) if text else None
+
+
+def later(at: datetime, seconds: float) -> datetime:
+    """The time so many seconds later, or earlier; no earlier and no later than any that is reckoned with."""
+    if abs(seconds) > _CENTURY:
+        return LAST if seconds > 0 else FIRST
+    return min(max(at + timedelta(seconds=seconds), FIRST), LAST)
 
 
 def stamp(now: datetime) -> str:

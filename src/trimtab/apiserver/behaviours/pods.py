@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from trimtab.apiserver.behaviours.changes import (
@@ -33,6 +33,7 @@ from trimtab.apiserver.behaviours.manifests import (
     is_going,
     is_true,
     kind_of,
+    later,
     moment,
     status_of,
     uid_of,
@@ -67,7 +68,8 @@ def _stopping(pod: Manifest, now: datetime, timing: Timing) -> Decision:
     grace = int(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
     if not grace and finalizers_of(pod) and status_of(pod).get("phase") in _OVER:
         return NOTHING
-    due = deleted_at(pod) - timedelta(seconds=grace) + min(timing.stop, timedelta(seconds=grace))
+    stop = min(timing.stop.total_seconds(), grace)
+    due = later(deleted_at(pod), stop - grace)
     if now < due:
         return decision((), due)
     changes: list[Change] = []
@@ -100,13 +102,13 @@ class _Life:
         status = status_of(self._pod)
         if status.get("phase") in _OVER:
             return None, None
-        started = moment(status.get("startTime"))
-        if started is None:
+        started, containers = moment(status.get("startTime")), status.get("containerStatuses")
+        if started is None or not containers:  # nobody else's word on when it began counts without the rest
             return admitted(self._pod, self._now, node_ip=self._node_ip()), None
-        state = status["containerStatuses"][0]["state"]
+        state = containers[0].get("state") or {}
         if "running" in state:
-            return self._while_running(moment(state["running"]["startedAt"]) or self._now)
-        match state.get("waiting", {}).get("reason"):
+            return self._while_running(moment(state["running"].get("startedAt")) or self._now)
+        match (state.get("waiting") or {}).get("reason"):
             case "ErrImagePull":
                 return self._at(
                     started + self._start + self._timing.backoff,
@@ -115,7 +117,7 @@ class _Life:
             case "ImagePullBackOff":
                 return None, None
             case "CrashLoopBackOff":
-                return self._after_crash(status["containerStatuses"][0])
+                return self._after_crash(containers[0])
             case _:
                 return self._at(started + self._start, self._begun)
 
@@ -140,7 +142,8 @@ class _Life:
 
     def _after_crash(self, container: dict[str, Any]) -> tuple[dict[str, Any] | None, datetime | None]:
         restarts = container["restartCount"]
-        crashed_at = moment(container["lastState"]["terminated"]["finishedAt"]) or self._now
+        last = (container.get("lastState") or {}).get("terminated") or {}
+        crashed_at = moment(last.get("finishedAt")) or self._now
         wait = doubled(self._timing.backoff, self._timing.backoff_cap, restarts)
         return self._at(crashed_at + wait, lambda: self._crash(restarts=restarts + 1))
 

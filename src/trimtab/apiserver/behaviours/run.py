@@ -55,6 +55,7 @@ _DISCOVERY = "discovery"
 #: one queue for all: what is touched again while it waits is looked at once, after what was touched before it
 _EVERYBODY = ""
 _POLICY = WorkPolicy(concurrency=1, per_tenant=1, rate=Rate(per_second=1e6, burst=1_000_000))
+_LONGEST = 30 * 24 * 3600.0  # seconds; what is due later than that is looked at in between, and put off again
 _log = logging.getLogger(__name__)
 
 
@@ -197,7 +198,8 @@ class Behaviours:
                 self._offer((behaviour.title, name))
 
     def _offer(self, key: Key, *, after: float = 0.0) -> None:
-        due = self._clock.monotonic() + max(0.0, after)
+        after = min(max(0.0, after), _LONGEST)
+        due = self._clock.monotonic() + after
         if key not in self._held:
             self._due[key] = min(due, self._due.get(key, due))
         self._workers.offer(_EVERYBODY, key, after=after)

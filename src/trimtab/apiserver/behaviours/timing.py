@@ -86,4 +86,4 @@ def _below(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def doubled(first: timedelta, cap: timedelta, times: int) -> timedelta:
     """The wait after so many failures before this one."""
-    return min(cap, first * (1 << min(times, 30)))
+    return min(cap, first * (1 << min(max(times, 0), 30)))

@@ -60,12 +60,12 @@ class Clusters:
         return found
 
 
-def named(pairs: tuple[str, ...], what: str) -> dict[str, str]:
-    """The `name=value` pairs of a setting."""
+def named(pairs: tuple[str, ...], what: str, form: str) -> dict[str, str]:
+    """The pairs of a setting, by their names; `form` says how one is written, such as `NAME=CONTEXT`."""
     found = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals and value):
-            raise InvalidSpec(f"{what} {pair!r}", "it is not of the form name=value", "Write name=value")
+            raise InvalidSpec(f"{what} {pair!r}", f"it is not of the form {form}", f"Write {form}")
         found[name] = value
     return found

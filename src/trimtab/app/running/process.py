@@ -132,7 +132,8 @@ def _both(
 async def _run(process: Process) -> None:
     view, clock, tell = _View(process), process.clock, process.tell
     settings = process.settings.runner
-    files = secret_files(named(settings.webhook_secrets, "setting runner.webhook_secrets"))
+    agreed = named(settings.webhook_secrets, "setting runner.webhook_secrets", "HOST=FILE")
+    files = secret_files(agreed)
     async with AsyncExitStack() as stack:
         asked = served(questions(view), settings.listen, "probes, metrics and status", clock=clock, tell=tell)
         await stack.enter_async_context(asked)

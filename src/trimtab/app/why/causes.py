@@ -72,6 +72,7 @@ CAUSES: Final[tuple[Cause, ...]] = (
     *_strong("not-pruned", syncing.not_pruned),
     *_weak("unwell", running.unwell),
     *_weak("sync-failed", syncing.sync_failed),
+    *_weak("odd-words", reaching.odd_words),
     *_strong("unseen", reaching.unseen),
     *_weak("unexplained", syncing.unexplained),
 )

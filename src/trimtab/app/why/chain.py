@@ -185,10 +185,11 @@ def _operation(facts: Facts, root: ResourceKey) -> Iterator[Link]:
     asked = by_whom(state.operation.person, state.operation.asked_by)
     by = f" (by {asked})" if asked else ""
     since = state.waiting_since if facts.is_unfinished else state.finished_at
-    name = f"its sync to {state.revision or 'the newest revision'}{by}"
+    is_deletion = state.operation.delete
+    name = "its deletion" if is_deletion else f"its sync to {state.revision or 'the newest revision'}"
     words = _progress(state, is_unfinished=facts.is_unfinished)
     works = f"{facts.holder} carries it on" if facts.holder and facts.is_unfinished else ""
-    yield Link(object=name, what=words, since=since, evidence=works)
+    yield Link(object=f"{name}{by}", what=words, since=since, evidence=works)
 
 
 def _progress(state: OperationState, *, is_unfinished: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from trimtab.app.why.facts import Facts, Finding
 from trimtab.app.why.words import NoRight, meaning_of
+from trimtab.engine.compare.matching import Finding as SourceFinding
 from trimtab.engine.compare.matching import FindingKind
 from trimtab.errors import (
     ClusterUnreachable,
@@ -122,14 +123,25 @@ def render_failed(facts: Facts) -> Iterator[Finding]:
 def bad_manifest(facts: Facts) -> Iterator[Finding]:
     """A manifest in the source cannot be meant: an unknown kind, a bad name, a namespace that is not ours."""
     for found in facts.findings:
-        if found.kind not in _MERE_WARNINGS:
-            yield Finding(
-                subject=str(found.key or found.subject),
-                what="cannot be meant as it is declared",
-                evidence=found.reason,
-                remedy=found.remedy,
-                key=found.key,
-            )
+        if found.kind not in _MERE_WARNINGS and found.kind is not FindingKind.UNKNOWN_OPTION:
+            yield _of_manifest(found, "cannot be meant as it is declared")
+
+
+def odd_words(facts: Facts) -> Iterator[Finding]:
+    """An option, wave or hook that somebody wrote is none: it does nothing."""
+    for found in facts.findings:
+        if found.kind is FindingKind.UNKNOWN_OPTION:
+            yield _of_manifest(found, "says something that does nothing")
+
+
+def _of_manifest(found: SourceFinding, what: str) -> Finding:
+    return Finding(
+        subject=str(found.key or found.subject),
+        what=what,
+        evidence=found.reason,
+        remedy=found.remedy,
+        key=found.key,
+    )
 
 
 def _place(facts: Facts) -> str:

@@ -120,13 +120,15 @@ def moved(facts: Facts) -> Iterator[Finding]:
 
 def refused(facts: Facts) -> Iterator[Finding]:
     """The server does not take an object as it is declared."""
+    destination = facts.unit.destination.namespace if facts.unit is not None else ""
     explained = {row.key for row in facts.rows if row.claimed_by is not None} | _of_no_kind(facts)
     for words in refusals(facts):
         if words.key in explained or meaning_of(words.text) is not None or tells_of_a_move(words.text):
             continue
         if facts.root_of(words.key) != words.key:
             continue
-        remedy = remedy_of(words.text, "See what the server says, and correct the object in its source")
+        otherwise = "See what the server says, and correct the object in its source"
+        remedy = remedy_of(words.text, otherwise, destination=destination)
         yield about_object(words.key, words.what, evidence=words.text, remedy=remedy, since=words.since)
 
 
@@ -201,7 +203,8 @@ def not_pruned(facts: Facts) -> Iterator[Finding]:
     """What the source no longer declares is still there: pruning was not asked for, or is not wanted."""
     if facts.plan is None or facts.unit is None or facts.plan.held or facts.is_going:
         return
-    extra = [step for step in facts.plan.steps if isinstance(step, Prune)]
+    going = {row.key for row in facts.rows if row.live is not None and row.live.deleting}
+    extra = [step for step in facts.plan.steps if isinstance(step, Prune) and step.key not in going]
     left, kept = [step for step in extra if not step.skip], [step for step in extra if step.skip]
     if left:
         what = f"still has {counted(len(left), 'object')} that the source no longer declares"

@@ -8,8 +8,9 @@ digests that leave out status, so status traffic never causes a comparison.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sized
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sized
+from functools import partial
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -46,6 +47,15 @@ from trimtab.resources.manifests import Manifest
 STRETCH: Final = 20
 #: rows between two looks, where nothing has to be compared
 LONG_STRETCH: Final = 500
+
+
+#: puts a question to the server, which may be put again
+Puts: TypeAlias = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+
+
+async def put_once(question: Callable[[], Awaitable[None]]) -> None:
+    """Put a question and take whatever comes of it."""
+    await question()
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -116,15 +126,18 @@ class Comparer:
         self._units: dict[str, _Memory] = {}
         self._claims: dict[ResourceKey, dict[str, None]] = {}
 
-    async def compare(self, wanted: Wanted, rules: Rules = NO_RULES) -> Compared:
-        """The rows of a unit: what is wanted with what is live, then what is live and not wanted."""
+    async def compare(self, wanted: Wanted, rules: Rules = NO_RULES, put: Puts = put_once) -> Compared:
+        """The rows of a unit: what is wanted with what is live, then what is live and not wanted.
+
+        Questions to the server are `put` once; whoever must not fail for a moment's trouble bears with it.
+        """
         if rules.expressions:
             rules = rules.with_bad_expressions(await self._bad(rules))
         memory = self._memory(wanted, rules)
         mark = self._tracking.mark_for(wanted.unit)
         pairs = paired(wanted.desired, self._live.managed(mark), self._live.get, self._scope_of)
         await _breath(pairs)
-        cases = await self._judged(pairs, wanted, rules, memory)
+        cases = await self._judged(pairs, wanted, rules, memory, put)
         await _breath(pairs)
         memory.outcomes = {
             _pair_key(case.pair): case.outcome
@@ -250,7 +263,7 @@ class Comparer:
         )
 
     async def _judged(
-        self, pairs: Iterable[Pair], wanted: Wanted, rules: Rules, memory: _Memory
+        self, pairs: Iterable[Pair], wanted: Wanted, rules: Rules, memory: _Memory, put: Puts
     ) -> list[_Case]:
         """Every pair with its outcome, by memory or by looking."""
         cases: list[_Case] = []
@@ -262,7 +275,7 @@ class Comparer:
             cases.append(case)
             if number % LONG_STRETCH == LONG_STRETCH - 1:
                 await asyncio.sleep(0)
-        await self._look_at([case for case in cases if case.outcome is None], rules)
+        await self._look_at([case for case in cases if case.outcome is None], rules, put)
         return cases
 
     def _known(self, pair: Pair, wanted: Wanted, memory: _Memory) -> Outcome | None:
@@ -277,17 +290,17 @@ class Comparer:
             return NO_ROW
         return memory.outcomes.get(_pair_key(pair))
 
-    async def _look_at(self, cases: list[_Case], rules: Rules) -> None:
+    async def _look_at(self, cases: list[_Case], rules: Rules, put: Puts) -> None:
         """Judge what is new: one after the other, and beside each other what needs the server."""
         if len(cases) < 2:
             for case in cases:
                 if not self._is_judged(case, rules):
-                    await self._ask(case, rules)
+                    await self._ask(case, rules, put)
             return
         async with asyncio.TaskGroup() as group:
             for count, case in enumerate(cases, 1):
                 if not self._is_judged(case, rules):
-                    group.create_task(self._ask(case, rules))
+                    group.create_task(self._ask(case, rules, put))
                 if count % STRETCH == 0:
                     await asyncio.sleep(0)
 
@@ -329,11 +342,11 @@ class Comparer:
 
     # -- asking -------------------------------------------------------------------------------------------
 
-    async def _ask(self, case: _Case, rules: Rules) -> None:
+    async def _ask(self, case: _Case, rules: Rules, put: Puts) -> None:
         """Judge one pair with the server's help; what goes wrong is the pair's problem and nobody else's."""
         async with self._turns:
             try:
-                await self._asked(case, rules.for_key(case.pair.key))
+                await put(partial(self._asked, case, rules.for_key(case.pair.key)))
             except TrimtabError as error:
                 told = problem_of(error, case.pair.key)
                 case.close(Outcome(verdict=Verdict.UNKNOWN, problem=told), lasts=False)

@@ -14,13 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trimtab.engine.cache.catalog import Catalog
+from trimtab.engine.compare.comparer import Puts, put_once
 from trimtab.engine.compare.matching import Finding, FindingKind, Wanted, odd_words, reading_of
 from trimtab.engine.control.desks import Desk, Ways
 from trimtab.engine.control.policy import Refresh, entry_of
 from trimtab.engine.operations import Operation, Strategy, is_begun
 from trimtab.engine.rows import Desired, Row
 from trimtab.engine.sync.hooks import hook_phases
-from trimtab.engine.sync.options import unknown_words
+from trimtab.engine.sync.options import idle_words
 from trimtab.engine.units import (
     Attempt,
     Destination,
@@ -83,7 +84,7 @@ class _Kept(Struct, frozen=True, kw_only=True):
 
 def _about(unit: SyncUnit, warnings: Iterable[str]) -> Iterator[Finding]:
     """What is to be said of the unit's own words, and of its source."""
-    if words := unknown_words(unit.policy.options):
+    if words := idle_words(unit.policy.options):
         yield odd_words(f"unit {unit.id}", words)
     for warning in warnings:
         yield Finding(kind=FindingKind.SOURCE, subject="its source", reason=warning, remedy="")
@@ -135,15 +136,20 @@ class Looker:
             self._keep(unit.id, kept)
         return await self._compared(unit, desk, kept)
 
-    async def look_at(self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str) -> Sight:
-        """Look at a unit as an operation wants it, at a revision, without remembering that."""
+    async def look_at(
+        self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str, put: Puts = put_once
+    ) -> Sight:
+        """Look at a unit as an operation wants it, at a revision, without remembering that.
+
+        What has to be asked of the server is `put` to it in this way.
+        """
         if operation.delete:
-            return await self._look_at_leaving(unit, desk, operation, revision)
+            return await self._look_at_leaving(unit, desk, operation, revision, put)
         asked = unit if operation.source is None else replace(unit, source=operation.source)
         found = await self._known_beforehand(unit, operation)
         generated = found or await self._manifests.generate(asked, revision)
         kept = await self._read(asked, desk, generated, self._kept.get(unit.id))
-        return replace(await self._compared(asked, desk, kept), generated=generated)
+        return replace(await self._compared(asked, desk, kept, put), generated=generated)
 
     async def _known_beforehand(self, unit: SyncUnit, operation: Operation) -> Generated | None:
         """What an operation wants, where that is known without the source.
@@ -157,11 +163,11 @@ class Looker:
     # -- deletions ---------------------------------------------------------------------------------------
 
     async def _look_at_leaving(
-        self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str
+        self, unit: SyncUnit, desk: Desk, operation: Operation, revision: str, put: Puts
     ) -> Sight:
         """Look at a unit of which nothing is wanted any more, but for the hooks of its deletion."""
         nothing = await self._read(unit, desk, _NOTHING, self._kept.get(unit.id))
-        sight = await self._compared(unit, desk, nothing)
+        sight = await self._compared(unit, desk, nothing, put)
         if operation.strategy is Strategy.APPLY:
             return sight
         found, warnings = await self._last_will(unit, revision)
@@ -237,9 +243,9 @@ class Looker:
         kept = self._kept.pop(unit_id, None)
         self._objects -= len(kept.wanted.desired) if kept else 0
 
-    async def _compared(self, unit: SyncUnit, desk: Desk, kept: _Kept) -> Sight:
+    async def _compared(self, unit: SyncUnit, desk: Desk, kept: _Kept, put: Puts = put_once) -> Sight:
         desk.attend(each.key for each in (*kept.wanted.desired, *kept.wanted.hooks))
-        compared = await desk.comparer.compare(kept.wanted, desk.rules(unit))
+        compared = await desk.comparer.compare(kept.wanted, desk.rules(unit), put)
         desk.attend(row.key for row in compared.rows)
         return Sight(
             wanted=kept.wanted,

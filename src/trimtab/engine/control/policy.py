@@ -272,6 +272,8 @@ def entry_before(unit: SyncUnit) -> Deployed:
     for entry in reversed(history):
         if not _is_same(entry, history[-1]):
             return entry
+    if not history:
+        raise Missing(f"unit {unit.id}", "no sync of it has succeeded yet", "Sync it first")
     raise Missing(f"unit {unit.id}", "its history has nothing else to go back to", "Name an entry of it")
 
 

@@ -11,14 +11,12 @@ from msgspec.structs import replace
 from trimtab.engine.compare.matching import MEND_WORDS, MERE_WARNINGS, Finding, FindingKind
 from trimtab.engine.control.policy import conditions_after
 from trimtab.engine.health import Health, HealthStatus, Part, worst_of
-from trimtab.engine.live import Live
 from trimtab.engine.rows import Row, Verdict, verdict_of
 from trimtab.engine.units import ConditionType, ResourceSummary, UnitStatus
 
 #: what a comparison judges; the verdict on the last sync is another's
 JUDGED: Final = frozenset(ConditionType) - {ConditionType.SYNC}
 _MOST_TOLD: Final = 5
-_SERVERS_OWN: Final = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
 _MISSING: Final = Health(HealthStatus.MISSING)
 _CONDITIONS: Final = {
     FindingKind.REPEATED: ConditionType.REPEATED,
@@ -101,9 +99,9 @@ def _told(rows: Iterable[Row], findings: Iterable[Finding]) -> Iterable[tuple[Co
             yield ConditionType.SHARED, f"{row.key} is claimed by {row.claimed_by}, too"
         if row.problem and row.key not in refused:  # what is said of it as it is declared is enough
             yield ConditionType.COMPARISON, f"{row.key}: {row.problem}"
-        holders = _holders(row.live) if row.live is not None and row.live.deleting else ()
-        if holders:
-            yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {', '.join(holders)}"
+        if row.live is not None and row.live.holders:
+            holders = ", ".join(row.live.holders)
+            yield ConditionType.DELETING, f"{row.key} is being deleted and waits for {holders}"
 
 
 def _of_findings(findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, str]]:
@@ -125,8 +123,3 @@ def _of_findings(findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, s
 def _few(told: Sequence[str], what: str) -> str:
     more = f"; and {len(told) - _MOST_TOLD} more {what}" if len(told) > _MOST_TOLD else ""
     return f"{'; '.join(told[:_MOST_TOLD])}{more}"
-
-
-def _holders(live: Live) -> tuple[str, ...]:
-    """The finalizers that somebody else has to take off; the server's own go by themselves."""
-    return tuple(each for each in live.finalizers if each not in _SERVERS_OWN)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from trimtab.engine.compare.comparer import Puts, put_once
 from trimtab.engine.control.desks import Desk
 from trimtab.engine.control.looking import Looker, Sight
 from trimtab.engine.listeners import Subscribers
@@ -19,7 +20,8 @@ from trimtab.engine.sync.acts import Outcome
 from trimtab.engine.sync.apply import WriteSettings
 from trimtab.engine.sync.deletion import deletion_rows
 from trimtab.engine.sync.operate import Control, operate
-from trimtab.engine.sync.options import SyncOptions, object_options, sync_options, unknown_words
+from trimtab.engine.sync.options import SyncOptions, idle_words, object_options, sync_options
+from trimtab.engine.sync.patience import Patience
 from trimtab.engine.sync.plan import Namespace, SyncRequest, planning_of
 from trimtab.engine.sync.prunes import WITHOUT_END
 from trimtab.engine.sync.releasing import let_go
@@ -77,7 +79,7 @@ def _with_odd_words(unit: SyncUnit, state: OperationState) -> OperationState:
     """The end of an operation, with what of its options meant nothing; its unit's are said on the unit."""
     if not state.operation.options:
         return state
-    odd = [word for word in unknown_words(state.operation.options) if word not in unit.policy.options]
+    odd = [word for word in idle_words(state.operation.options) if word not in unit.policy.options]
     note = f"sync options that mean nothing: {', '.join(odd)}"
     if not odd or not state.phase.final or state.message.endswith(note):
         return state
@@ -122,15 +124,18 @@ class Syncer:
         timed = operation if timeout == operation.timeout else replace(operation, timeout=timeout)
         return started(timed, operation.revision, self._clock.now())
 
-    async def plan(self, unit: SyncUnit, desk: Desk, state: OperationState) -> tuple[Sight, SyncPlan]:
-        """What an operation would do now."""
+    async def plan(
+        self, unit: SyncUnit, desk: Desk, state: OperationState, put: Puts = put_once
+    ) -> tuple[Sight, SyncPlan]:
+        """What an operation would do now; what has to be asked of the server is `put` to it in this way."""
         operation = state.operation
-        sight = await self._looker.look_at(unit, desk, operation, state.revision)
+        sight = await self._looker.look_at(unit, desk, operation, state.revision, put)
         metadata = unit.policy.namespace_metadata
         namespace = Namespace(
             name=unit.destination.namespace,
             labels=metadata.labels if metadata else {},
             annotations=metadata.annotations if metadata else {},
+            allowed=not desk.entry.namespaces or unit.destination.namespace in desk.entry.namespaces,
         )
         options = sync_options(unit.policy.options, SyncOptions())
         request = SyncRequest(
@@ -197,8 +202,9 @@ class Syncer:
         return way.reached
 
     async def _ready(self, way: _Way, state: OperationState) -> tuple[OperationState, SyncPlan]:
-        journey = way.journey
-        sight, plan = await self.plan(journey.unit, journey.desk, state)
+        # What cannot be compared is refused: a server that is away for a moment must not have that happen.
+        journey, patience = way.journey, Patience(self._clock, self._settings.patience)
+        sight, plan = await self.plan(journey.unit, journey.desk, state, patience.ask)
         state = await self._let_go(way, replace(state, revision=sight.revision), plan.steps)
         await journey.on_planned(sight, plan)
         way.reached = state

@@ -22,6 +22,8 @@ _OPTION_NAMES = frozenset(_OPTIONS)
 _RESOURCE_POLICY = "helm.sh/resource-policy"
 _WAVES = ("trimtab.dev/sync-wave", "argocd.argoproj.io/sync-wave", "helm.sh/hook-weight")
 _READ_NAMES = frozenset({*_OPTIONS, *_WAVES})
+#: options that an object alone carries, about itself
+_OBJECTS_OWN: Final = frozenset({"Delete", "Force"})
 
 
 class Consent(enum.Enum):
@@ -113,6 +115,12 @@ def unknown_words(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in words if word.partition("=")[2] not in _VALUES.get(_key(word), ()))
 
 
+def idle_words(words: Collection[str]) -> tuple[str, ...]:
+    """The words among these that mean nothing of a unit or an operation: no option, or an object's own."""
+    unknown = unknown_words(words)
+    return tuple(word for word in words if word in unknown or _key(word) in _OBJECTS_OWN)
+
+
 def odd_words(annotations: Mapping[str, str]) -> tuple[str, ...]:
     """What an object says of options and waves that means nothing, or the opposite of what it said before."""
     if _READ_NAMES.isdisjoint(annotations):
@@ -131,22 +139,29 @@ def _taken_back(words: Iterable[str]) -> Iterator[str]:
             yield f"{word} after {said}"
 
 
-def check_words(words: Iterable[str]) -> None:
-    """Refuse the first word that is no option, or no value of one, with those that there are."""
-    for word in unknown_words(words):
+def check_words(words: Collection[str]) -> None:
+    """Refuse the first word that means nothing of a unit or an operation, with what does."""
+    for word in idle_words(words):
         key = _key(word)
-        if key in _VALUES:
-            reason, remedy = "it has no such value", " or ".join(f"{key}={each}" for each in _VALUES[key])
+        if key in _OBJECTS_OWN:
+            reason, remedy = (
+                "only an object says it, of itself",
+                f"Write it into its annotation {_OPTIONS[0]}",
+            )
+        elif key in _VALUES:
+            values = " or ".join(f"{key}={each}" for each in _VALUES[key])
+            reason, remedy = "it has no such value", f"There is {values}"
         else:
-            reason, remedy = "there is no such option", ", ".join(_by_likeness(key))
-        raise InvalidSpec(f"sync option {word}", reason, f"There is {remedy}")
+            reason, remedy = "there is no such option", f"There is {', '.join(_by_likeness(key))}"
+        raise InvalidSpec(f"sync option {word}", reason, remedy)
 
 
 def _by_likeness(key: str) -> tuple[str, ...]:
-    """Every option there is, those that are spelled most alike first."""
-    near = difflib.get_close_matches(key.casefold(), map(str.casefold, _VALUES), n=len(_VALUES))
+    """Every option of units and operations, those that are spelled most alike first."""
+    known = _VALUES.keys() - _OBJECTS_OWN
+    near = difflib.get_close_matches(key.casefold(), map(str.casefold, known), n=len(known))
     place = {each: number for number, each in enumerate(near)}
-    return tuple(sorted(_VALUES, key=lambda each: (place.get(each.casefold(), len(near)), each)))
+    return tuple(sorted(known, key=lambda each: (place.get(each.casefold(), len(near)), each)))
 
 
 def _key(word: str) -> str:

@@ -72,6 +72,8 @@ class Namespace(Struct, frozen=True, kw_only=True):
     name: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
+    #: whether it is among those that may be written to
+    allowed: bool = True
 
 
 class SyncRequest(Struct, frozen=True, kw_only=True):
@@ -374,7 +376,6 @@ class _Planner:
             policies=tuple(policies),
             finalizer=request.finalizer,
             propagation=self.options.propagation,
-            validate=own.validate and self.options.validate,
             rehearsable=found is None and ran is None and self._is_rehearsable(key, desired),
             expected=self._expected(found),
             images=images_of(key.kind, manifest),
@@ -419,7 +420,10 @@ class _Planner:
         if managed or any(hook.key == key for hook in self.hooks):
             return
         found = self.live.get(key)
-        if found is not None and found.deleting:
+        if not wanted.allowed:
+            reason, remedy = "the namespace is not among those allowed", "Name another, or have it allowed."
+            self.refused.append(Refused(key=key, reason=reason, remedy=remedy, blocks=True))
+        elif found is not None and found.deleting:
             reason, remedy = "the namespace is being deleted", "Wait until it is gone."
             self.refused.append(Refused(key=key, reason=reason, remedy=remedy, blocks=True))
         elif found is None or wanted.labels or wanted.annotations:
@@ -455,6 +459,18 @@ def _place_of(desired: Desired | None) -> tuple[SyncPhase, int]:
         return SyncPhase.SYNC, 0
     phases = hook_phases(told) if role_of(told) is Role.HOOK else ()
     return phases[0] if phases else SyncPhase.SYNC, wave_of(told)
+
+
+def missing_namespaces(steps: Iterable[Step], live: LiveView) -> tuple[str, ...]:
+    """The namespaces that steps write into, and that are neither there nor made by one of them."""
+    if not live.knows("", "Namespace", ""):
+        return ()
+    writes = [step for step in steps if not isinstance(step, Prune)]
+    made = {step.key for step in writes}
+    spaces = dict.fromkeys(step.key.namespace for step in writes if step.key.namespace)
+    return tuple(
+        space for space in spaces if (key := _namespace_key(space)) not in made and live.get(key) is None
+    )
 
 
 def _namespace_key(namespace: str) -> ResourceKey:

@@ -629,8 +629,17 @@ class _Turn:
     def _waiting(self, steps: Sequence[Step], on: Awaited) -> Wait:
         more = len(steps) - 1
         others = counted(more, "more hook" if on is Awaited.HOOKS else "more object")
-        named = f"{steps[0].key}{f' and {others}' if more else ''}"
+        first = self._held(steps) if on is Awaited.DELETION else str(steps[0].key)
+        named = f"{first}{f' and {others}' if more else ''}"
         return Wait(on=on, what=f"waiting for {on.value} {named}", keys=frozenset(step.key for step in steps))
+
+    def _held(self, steps: Sequence[Step]) -> str:
+        """Which of what is deleted to name: one that somebody holds, and by what, if there is one."""
+        for step in steps:
+            found = standing(step.key, self.facts)
+            if found is not None and found.holders:
+                return f"{step.key} (held by {', '.join(found.holders)})"
+        return str(steps[0].key)
 
 
 def _is_rehearsable(step: CreateNamespace | Apply | RunHook) -> bool:

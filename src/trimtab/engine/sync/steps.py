@@ -123,7 +123,6 @@ class RunHook(Struct, frozen=True, kw_only=True, tag="hook"):
     finalizer: str
     #: what becomes of what it owns, when it is deleted
     propagation: Propagation = Propagation.FOREGROUND
-    validate: bool = True
     rehearsable: bool = True
     #: what stands under its name
     expected: Expected = NOTHING

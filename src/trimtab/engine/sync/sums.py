@@ -59,7 +59,7 @@ def _what(step: Step) -> list[Any]:
                 msgspec.structs.replace(step.key, name=step.generate_name) if step.generate_name else step.key
             )
             did = [step.ran] if step.ran else []
-            return ["hook", key, step.phase, step.wave, step.content, step.policies, step.validate, *did]
+            return ["hook", key, step.phase, step.wave, step.content, step.policies, *did]
         case Refuse():
             return ["refuse", *where]
         case _:

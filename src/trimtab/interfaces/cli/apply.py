@@ -2,30 +2,85 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from trimtab.errors import Conflict
 from trimtab.files import read_file
 from trimtab.interfaces.cli.consent import Word, consent_options, tell_held
-from trimtab.interfaces.cli.lastwords import LastWords
-from trimtab.interfaces.cli.output import paper_at, tell_away
-from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.lastwords import LastWords, goes_on
+from trimtab.interfaces.cli.outcomes import is_for_people, show_outcomes, show_plan, show_plans, standing
+from trimtab.interfaces.cli.output import tell_away
+from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.verbs import Invocation
 
 if TYPE_CHECKING:
     from trimtab.app import Apps, Work
     from trimtab.app.planfiles import StoredPlan
+    from trimtab.engine.operations import OperationState
+    from trimtab.engine.sync.steps import SyncPlan
+    from trimtab.engine.units import SyncUnit
 
 _LARGEST: Final = 256 << 20
+
+
+class _Act(NamedTuple):
+    """How a plan is carried out: who is asked, what is said in the end, and what goes on with it."""
+
+    word: Word
+    last_words: LastWords
+    again: str
+
+    def under_way(self, work: Work) -> AbstractAsyncContextManager[None]:
+        """Have the plan be carried out."""
+        return self.last_words.of_operation(work, self.word.timeout, self.again)
+
+
+class _Told:
+    """What is answered of the plans of a file: sentences as they come, or a document in the end."""
+
+    def __init__(self, invocation: Invocation, word: Word, *, several: bool) -> None:
+        self.invocation = invocation
+        self._output = word.output
+        self._only_shows = word.dry_run
+        self._is_list = several
+        self._plans: list[SyncPlan] = []
+        self._reports: list[dict[str, Any]] = []
+
+    def plan(self, plan: SyncPlan, *, is_answer: bool) -> None:
+        """A plan is about to be carried out, or is all that is answered."""
+        if is_answer and not is_for_people(self._output):
+            self._plans.append(plan)
+        else:
+            show_plan(self.invocation, plan, self._output)
+
+    def well(self, unit: SyncUnit, state: OperationState | None) -> None:
+        """A plan was carried out, and its app is well."""
+        from trimtab.app.reports import outcome_report
+
+        self._reports.append(outcome_report(unit, state))
+        if is_for_people(self._output):
+            click.echo(f"{standing(unit)} at {unit.status.revision}")
+
+    def end(self) -> None:
+        """All plans were carried out."""
+        if is_for_people(self._output):
+            return
+        if self._only_shows:
+            show_plans(self.invocation, self._plans, self._output)
+        else:
+            value = self._reports if self._is_list else self._reports[0]
+            show_outcomes(self.invocation, self._reports, value, self._output)
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @consent_options
-@cluster_options
+@app_cluster_options
 @click.pass_obj
 def apply(invocation: Invocation, /, reach: Reach, word: Word, file: Path) -> None:
     """Carry out exactly the plan in FILE, which `trimtab plan --out` wrote.
@@ -54,86 +109,100 @@ async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path)
         installation = apps.installation
         keys = Keyring(installation.key)
         plans = read(content, name=str(file), installation=installation.id, keys=keys)
+        for each in plans:
+            apps.check_within(each.unit)
         if len(plans) > 1:
             for each in plans:
-                await _check(apps, each)
+                await _check(apps, each, word)
+        again = goes_on(f"apply {shlex.quote(str(file))}", agreed=word.deletions)
+        told = _Told(invocation, word, several=len(plans) > 1)
         for each in plans:
-            await _carry_out(invocation, apps, each, word)
+            await _carry_out(told, apps, each, word, again)
+        told.end()
 
 
-async def _check(apps: Apps, stored: StoredPlan) -> None:
-    """Whether a plan can be carried out: of several, none is begun if one cannot."""
+async def _check(apps: Apps, stored: StoredPlan, word: Word) -> None:
+    """Refuse a plan that cannot be carried out: of several, none is begun then."""
     from trimtab.app.applying import work_for
 
     known = await apps.find(stored.unit.id)
-    if stored.is_done(known) or stored.is_under_way(known):
+    if stored.is_done(known):
         return
     async with work_for(apps, stored, known) as work:
-        stored.check(await work.plan(stored.agreed()))
+        plan = await _still_agreed(work, stored)
+        if plan is not None and not word.dry_run:
+            await work.check_ready(plan, consent=word.asks or word.deletions)
 
 
-async def _carry_out(invocation: Invocation, apps: Apps, stored: StoredPlan, word: Word) -> None:
+async def _still_agreed(work: Work, stored: StoredPlan) -> SyncPlan | None:
+    """The plan, if nothing has moved since it was stored; None if it was begun, and is to be gone on with."""
+    operation = stored.agreed()
+    work.check_hold(operation)
+    if work.unfinished is None:
+        plan = await work.plan(operation)
+        stored.check(plan)
+        return plan
+    work.check_deletion()
+    if work.unfinished.plan_digest != stored.digest:
+        remedy = f"Finish it with trimtab sync {work.name}, or end it with trimtab terminate {work.name}"
+        raise Conflict(f"app {work.name}", "another operation was not seen through", remedy)
+    return None
+
+
+async def _carry_out(told: _Told, apps: Apps, stored: StoredPlan, word: Word, again: str) -> None:
     from trimtab.app.applying import work_for
 
     known = await apps.find(stored.unit.id)
     is_done, last_words = stored.is_done(known), LastWords()
+    act = _Act(word, last_words, again)
     async with work_for(apps, stored, known) as work:
         with last_words.told():
             if is_done:
                 click.echo(f"{work.name}: this plan was carried out already", err=True)
                 work.take_over()  # whoever carried it out may not have lived to see what became of it
+                state = known.status.operation_state if known is not None else None
+            elif (plan := await _still_agreed(work, stored)) is not None:
+                state = await _begin(told, work, stored, plan, act)
             else:
-                work.check_hold(stored.agreed())
-                act = _begin if work.unfinished is None else _finish
-                await act(invocation, work, stored, word, last_words)
+                state = await _finish(told, work, act)
             if not word.dry_run:
                 last_words.of_waiting()
-                await _see_well(invocation, work, word)
+                await _see_well(told, work, word, state)
 
 
-async def _see_well(invocation: Invocation, work: Work, word: Word) -> None:
+async def _see_well(told: _Told, work: Work, word: Word, state: OperationState | None) -> None:
     """Wait until all is well, and say so."""
     from trimtab.interfaces.cli.telling import telling
 
-    async with telling(invocation, work, None) as told:
-        unit = await work.until_well(word.timeout, told.look)
+    async with telling(told.invocation, work, None) as live:
+        unit = await work.until_well(word.timeout, live.look)
     tell_away(work.away)
-    status = unit.status
-    click.echo(f"{unit.id} is {status.verdict.value} and {status.health.status.value} at {status.revision}")
+    told.well(unit, state)
 
 
 async def _begin(
-    invocation: Invocation, work: Work, stored: StoredPlan, word: Word, last_words: LastWords
-) -> None:
-    """Show the plan, ask, and do it, if nothing has moved since it was stored."""
-    from trimtab.engine.sync.showing import plan_table
+    told: _Told, work: Work, stored: StoredPlan, plan: SyncPlan, act: _Act
+) -> OperationState | None:
+    """Show the plan, ask, and do it."""
     from trimtab.interfaces.cli.telling import telling
 
-    operation = stored.agreed()
-    plan = await work.plan(operation)
-    stored.check(plan)
-    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
-    if word.dry_run:
-        return
-    consent = await word.given(plan)
-    async with telling(invocation, work, plan) as told, last_words.of_operation(work, word.timeout):
-        await work.carry_out(operation, plan, consent=consent, held=tell_held)
-    click.echo(f"done: {told.counts()}", err=True)
+    told.plan(plan, is_answer=act.word.dry_run)
+    if act.word.dry_run:
+        return None
+    consent = await act.word.given(plan)
+    async with telling(told.invocation, work, plan) as live, act.under_way(work):
+        state = await work.carry_out(stored.agreed(), plan, consent=consent, held=tell_held)
+    click.echo(f"done: {live.counts()}", err=True)
+    return state
 
 
-async def _finish(
-    invocation: Invocation, work: Work, stored: StoredPlan, word: Word, last_words: LastWords
-) -> None:
-    """Go on with this very plan, if it is what somebody began; anything else has to end first."""
+async def _finish(told: _Told, work: Work, act: _Act) -> OperationState | None:
+    """Go on with this very plan, which somebody began."""
     from trimtab.interfaces.cli.telling import telling
 
-    work.check_deletion()
-    if work.unfinished is None or work.unfinished.plan_digest != stored.digest:
-        remedy = f"Finish it with trimtab sync {work.name}, or end it with trimtab terminate {work.name}"
-        raise Conflict(f"app {work.name}", "another operation was not seen through", remedy)
-    if word.dry_run:
+    if act.word.dry_run:
         click.echo(f"{work.name}: this plan was begun and not seen through; it would go on", err=True)
-        return
+        return None
     click.echo("This plan was begun and not seen through: going on with it.", err=True)
-    async with telling(invocation, work, None), last_words.of_operation(work, word.timeout):
-        await work.finish(consent=word.deletions, held=tell_held)
+    async with telling(told.invocation, work, None), act.under_way(work):
+        return await work.finish(consent=act.word.deletions, held=tell_held)

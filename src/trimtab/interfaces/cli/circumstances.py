@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from trimtab.errors import NotAllowed, TrimtabError, Unavailable
+from trimtab.errors import Missing, NotAllowed, TrimtabError, Unavailable
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR})
@@ -29,6 +29,8 @@ def circumstance(exc: OSError) -> TrimtabError | None:
     if exc.errno in _REFUSED and where:
         remedy = "Mend its rights, or have HOME or the settings name another folder"
         return NotAllowed(where, f"it cannot be used: {_words(exc)}", remedy)
+    if exc.errno == errno.ENOENT and not where:  # only who asks where he is is told of no name
+        return Missing("the folder you are in", "it is no longer there", "Go to another")
     return None
 
 

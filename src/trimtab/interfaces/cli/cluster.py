@@ -10,6 +10,7 @@ import click
 
 from trimtab.interfaces.cli import settle_in
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, show, words_option
+from trimtab.interfaces.cli.reaching import names_no_file
 from trimtab.interfaces.cli.verbs import Invocation, Suggesting
 from trimtab.resources.tables import Column
 
@@ -72,15 +73,15 @@ def up(
     """
     from trimtab.apiserver import background
 
-    folder = state or _folder(invocation.environment)
+    folder = state or folder_of(invocation.environment)
     if (already := background.running(folder)) is not None:
         _check_asked(already, kubeconfig, port, foreground=foreground and ready is None)
-        click.echo(_told("The cluster is up already", already))
+        click.echo(_told("The cluster is up already", already, invocation.environment))
         return
     config = kubeconfig or folder / background.KUBECONFIG
     if not foreground:
         started = background.start(folder, config.absolute(), port=port, environment=invocation.environment)
-        click.echo(_told("The cluster is up", started))
+        click.echo(_told("The cluster is up", started, invocation.environment))
         return
     from trimtab.tasks.loops import run_main
 
@@ -123,7 +124,7 @@ def status(invocation: Invocation, output: str) -> None:
     from trimtab.apiserver import background
     from trimtab.errors import Missing
 
-    found = background.running(_folder(invocation.environment))
+    found = background.running(folder_of(invocation.environment))
     if found is None:
         raise Missing("cluster", "none is running", "Start one with: trimtab cluster up")
     told = {"server": found.url, "kubeconfig": found.kubeconfig, "since": found.since, "pid": str(found.pid)}
@@ -145,20 +146,24 @@ def down(invocation: Invocation) -> None:
     """
     from trimtab.apiserver import background
 
-    background.stop(_folder(invocation.environment))
+    background.stop(folder_of(invocation.environment))
     click.echo("The cluster is down.")
 
 
-def _folder(environment: Mapping[str, str]) -> Path:
+def folder_of(environment: Mapping[str, str]) -> Path:
+    """Where the cluster in memory says that it runs."""
     from trimtab.settings.places import placed
 
     return Path(placed("~/.local/state/trimtab/cluster", environment)[0]).expanduser()
 
 
-def _told(sentence: str, state: State) -> str:
+def _told(sentence: str, state: State, environment: Mapping[str, str]) -> str:
+    """How the cluster is reached: without a word by ourselves, where nothing leads elsewhere."""
+    is_found = names_no_file(environment) and not environment.get("KUBERNETES_SERVICE_HOST")
+    by_itself = "trimtab sync SOURCE; for kubectl: " if is_found else ""
     lines = (
         f"{sentence} at {state.url}",
-        f"  use it:   export KUBECONFIG={state.kubeconfig}",
+        f"  use it:   {by_itself}export KUBECONFIG={state.kubeconfig}",
         "  look:     kubectl get namespaces",
         "  stop it:  trimtab cluster down",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,38 +26,72 @@ if TYPE_CHECKING:
 
 
 def app_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The apps whose names begin so."""
-    from click.shell_completion import CompletionItem
-
-    try:
-        names = within(*_question(context))
-    except Exception:  # noqa: BLE001 - whoever types wants no names rather than our complaints
-        return []
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    """The apps whose names begin so, or `app/` and their names."""
+    return _apps(context, incomplete, hidden=lambda _name: False)
 
 
-def sources(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The apps and the unit files whose names begin so, and folders.
 
-    Shells look for folders by themselves where they are told of nothing else.
+    Where there are folders alone a shell is left to look for them: it adds no blank behind them, so one can
+    go on. Beside anything else they are named like that, since no shell but fish can mix the two.
     """
     from click.shell_completion import CompletionItem
 
-    files = [CompletionItem(name) for name in files_and_folders(incomplete)]
-    return [CompletionItem(incomplete, type="dir"), *files, *app_names(context, parameter, incomplete)]
+    files, apps = unit_files(incomplete), _apps(context, incomplete, hidden=lambda name: Path(name).exists())
+    if not files and not apps:
+        return [CompletionItem(incomplete, type="dir")]
+    return [*map(CompletionItem, (*files, *folders(incomplete))), *apps]
 
 
-def files_and_folders(incomplete: str) -> list[str]:
-    """The unit files whose paths begin so, and the folders that do; nothing if there is no such file."""
+def _apps(context: click.Context, incomplete: str, *, hidden: Callable[[str], bool]) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    try:
+        names = apps_spelt(within(*_question(context)), incomplete, hidden=hidden)
+    except Exception:  # noqa: BLE001 - whoever types wants no names rather than our complaints
+        return []
+    return [CompletionItem(name) for name in names]
+
+
+def apps_spelt(names: Collection[str], incomplete: str, *, hidden: Callable[[str], bool]) -> list[str]:
+    """The apps as whoever has typed so much may go on.
+
+    As `app/NAME` where somebody began so, and where the name alone is hidden: it means what lies here.
+    """
+    from trimtab.app.naming import app_name
+
+    is_begun = incomplete.startswith(app_name(""))
+    plain = {name for name in names if not hidden(name)}
+    whole = {app_name(name) for name in names if is_begun or name not in plain}
+    return sorted(each for each in plain | whole if each.startswith(incomplete))
+
+
+def unit_files(incomplete: str) -> list[str]:
+    """The unit files whose paths begin so."""
+    prefix, found = _beginning_so(incomplete)
+    try:
+        return [f"{prefix}{each.name}" for each in found[:_MOST_FILES] if _is_unit_file(each)]
+    except OSError:
+        return []
+
+
+def folders(incomplete: str) -> list[str]:
+    """The folders whose paths begin so, but for hidden ones."""
+    prefix, found = _beginning_so(incomplete)
+    return [f"{prefix}{each.name}" for each in found if not each.name.startswith(".") and each.is_dir()]
+
+
+def _beginning_so(incomplete: str) -> tuple[str, list[Path]]:
+    """What somebody has typed of a folder, and what in it begins as the rest does."""
     beginning = incomplete.rpartition("/")[2]
     prefix = incomplete.removesuffix(beginning)
     try:
-        found = sorted(each for each in Path(prefix or ".").iterdir() if each.name.startswith(beginning))
-        units = [each for each in found[:_MOST_FILES] if _is_unit_file(each)]
-        folders = [each for each in found if not each.name.startswith(".") and each.is_dir()] if units else []
+        return prefix, sorted(
+            each for each in Path(prefix or ".").iterdir() if each.name.startswith(beginning)
+        )
     except OSError:
-        return []
-    return [f"{prefix}{each.name}" for each in (*units, *folders)]
+        return prefix, []
 
 
 def _is_unit_file(path: Path) -> bool:
@@ -105,7 +139,7 @@ def _question(context: click.Context) -> tuple[float, Callable[[], list[str]]]:
     kubeconfig = given.get("kubeconfig")
     reach = Reach(Path(kubeconfig) if kubeconfig else None, given.get("context"))
     settings = settings_of(invocation)
-    access = access_of(invocation, reach, settings)
+    access = access_of(invocation, reach, settings, is_told=False)
     ask = partial(_names, access, settings.cluster, settings.apps.namespace)
     return settings.apps.complete_within.total_seconds(), lambda: run_main(ask())
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.lastwords import LastWords
+from trimtab.interfaces.cli.output import words_option
 from trimtab.interfaces.cli.patience import timeout_option
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class Word(NamedTuple):
     deletions: bool
     timeout: float
     dry_run: bool = False
+    output: str = "text"
 
     async def given(self, plan: SyncPlan) -> bool:
         """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
@@ -41,7 +44,7 @@ async def agreed_to(plan: SyncPlan) -> None:
 
 
 def consent_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb `--dry-run`, `--yes`, `--confirm-deletions` and `--timeout`, all as one `word`."""
+    """Give a verb `--dry-run`, `--yes`, `--confirm-deletions`, `--timeout` and `-o`, all as one `word`."""
 
     @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
     @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -49,12 +52,19 @@ def consent_options(verb: Callable[..., None]) -> Callable[..., None]:
         "--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent."
     )
     @timeout_option("How long to wait.")
+    @words_option
     @functools.wraps(verb)
     def gathered(
-        *arguments: Any, dry_run: bool, yes: bool, confirm_deletions: bool, timeout: float, **given: Any
+        *arguments: Any,
+        dry_run: bool,
+        yes: bool,
+        confirm_deletions: bool,
+        timeout: float,
+        output: str,
+        **given: Any,
     ) -> None:
         asks = not yes and sys.stdin.isatty()
-        word = Word(asks=asks, deletions=confirm_deletions, timeout=timeout, dry_run=dry_run)
+        word = Word(asks=asks, deletions=confirm_deletions, timeout=timeout, dry_run=dry_run, output=output)
         verb(*arguments, word=word, **given)
 
     return gathered
@@ -69,7 +79,10 @@ async def end_first(work: Work, word: Word) -> None:
     click.echo("Another operation of this app was not seen through, and is ended first.", err=True)
     if word.asks:
         await agreed("End it?")
-    await ended(work, word.timeout, tell_held)
+    last_words = LastWords()
+    last_words.of_ending(work.name)
+    with last_words.told():
+        await ended(work, word.timeout, tell_held)
 
 
 def tell_held(holder: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import click
 
 from trimtab.errors import Conflict, InvalidSpec, Missing
+from trimtab.interfaces.cli.cautions import moved
 from trimtab.interfaces.cli.completing import sources
 from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named, unit_file
@@ -33,6 +34,7 @@ class Asked(NamedTuple):
     prune: bool = False
     create_namespace: bool = False
     adopt: bool = False
+    move: bool = False
     auto: bool | None = None
     self_heal: bool = False
     options: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ _SOURCE_OPTIONS = (
         "namespace",
         type=NAMESPACE,
         default="",
-        help="Where objects go that name no namespace; `default` for a new app.",
+        help="Where objects go that name no namespace, else `default`; beside an app's name, its own.",
     ),
     *_VALUES_OPTIONS,
 )
@@ -90,6 +92,7 @@ _OPTIONS = (
     click.option("--prune", is_flag=True, help="Delete what SOURCE no longer declares."),
     click.option("--create-namespace", is_flag=True, help="Make the namespace if it is not there."),
     click.option("--adopt", is_flag=True, help="Take over objects that somebody else manages."),
+    click.option("--move", is_flag=True, help="Let an automated app come from SOURCE, if it did not so far."),
     click.option(
         "--auto/--no-auto",
         default=None,
@@ -250,15 +253,46 @@ def _said_of(known: AppSource, asked: Asked) -> AppSource:
     return replace(known, target_revision=asked.revision or known.target_revision, spec=spec)
 
 
-async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
+class Meant(NamedTuple):
     """The app that is meant: as it is recorded, with what the command line says anew."""
+
+    unit: SyncUnit
+    #: how it is recorded, if it comes from another place there, or goes to another
+    was: SyncUnit | None = None
+
+
+async def unit_asked(apps: Apps, asked: Asked) -> SyncUnit:
+    """The app that is meant, for whoever only looks at it: where it comes from is no matter then."""
+    return (await app_meant(apps, asked)).unit
+
+
+async def app_meant(apps: Apps, asked: Asked) -> Meant:
+    """The app that is meant, and whether it moves."""
     from msgspec.structs import replace
 
-    unit = await _unit_meant(apps, asked)
-    return replace(unit, policy=_policy_asked(unit, asked))
+    unit, was = await _meant(apps, asked)
+    return Meant(replace(unit, policy=_policy_asked(unit, asked)), was)
 
 
-async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
+def check_move(meant: Meant, asked: Asked) -> None:
+    """Refuse to move what a runner keeps, unless that is said: it would follow the other source for ever.
+
+    What a file of a runner's declares is moved there: whoever reads the file next would move it back.
+    """
+    unit, was = meant
+    if was is not None and was.declared_in and unit_described(asked) is None:
+        remedy = "Change its file there, or choose another name with --app"
+        raise Conflict(f"app {unit.id}", f"it is declared in {was.declared_in}", remedy)
+    if was is None or was.policy.automated is None:
+        return
+    if not asked.move:
+        reason = f"it is automated, and this would move it {moved(unit, was)}"
+        raise Conflict(f"app {unit.id}", reason, "Add --move if it shall")
+    if unit.policy.automated is not None:
+        _check_followed(unit, "Move it to a repository, or add --no-auto")
+
+
+async def _meant(apps: Apps, asked: Asked) -> Meant:
     from msgspec.structs import replace
 
     from trimtab.app.appsources import HERE, recorded, sources_of
@@ -270,7 +304,7 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     if described is not None:
         recalled = await apps.find(described.id)
         if recalled is None:
-            return replace(described, places=await apps.places_before(described.id))
+            return Meant(replace(described, places=await apps.places_before(described.id)))
         return _as_described(described, recalled, asked)
     named = source_meant(asked)
     name = asked.app or (name_for(named) if named else "")
@@ -282,24 +316,29 @@ async def _unit_meant(apps: Apps, asked: Asked) -> SyncUnit:
     if known is None:
         destination = Destination(cluster=HERE, namespace=asked.namespace or "default")
         places = await apps.places_before(name)
-        return SyncUnit(id=name, source=recorded(sources), destination=destination, places=places)
-    if named is not None and _place(sources_of(known).main) != _place(sources.main):
-        _check_move(known, sources, asked)
+        return Meant(SyncUnit(id=name, source=recorded(sources), destination=destination, places=places))
+    if named is None:
+        apps.within(asked.namespace).check_within(known)
+    moves = named is not None and _place(sources_of(known).main) != _place(sources.main)
+    if moves:
+        _check_name(known, sources, asked)
+    unit = replace(known, source=recorded(sources))
     if asked.namespace:
-        known = replace(known, destination=replace(known.destination, namespace=asked.namespace))
-    return replace(known, source=recorded(sources))
+        unit = replace(unit, destination=replace(known.destination, namespace=asked.namespace))
+    return Meant(unit, known if moves else _elsewhere(unit, known))
 
 
-def _as_described(described: SyncUnit, known: SyncUnit, asked: Asked) -> SyncUnit:
+def _as_described(described: SyncUnit, known: SyncUnit, asked: Asked) -> Meant:
     """The app of a unit file: as it is recorded, with all that the file says."""
     from msgspec.structs import replace
 
     from trimtab.app.appsources import sources_of
 
     before, after = sources_of(known), sources_of(described)
-    if not {_place(each) for each in before.entries} & {_place(each) for each in after.entries}:
-        _check_move(known, after, asked)
-    return replace(
+    moves = not {_place(each) for each in before.entries} & {_place(each) for each in after.entries}
+    if moves:
+        _check_name(known, after, asked)
+    unit = replace(
         known,
         source=described.source,
         destination=described.destination,
@@ -307,16 +346,25 @@ def _as_described(described: SyncUnit, known: SyncUnit, asked: Asked) -> SyncUni
         tenant=described.tenant,
         on_removal=described.on_removal,
     )
+    return Meant(unit, known if moves else _elsewhere(unit, known))
 
 
-def _check_move(known: SyncUnit, sources: AppSources, asked: Asked) -> None:
+def _elsewhere(unit: SyncUnit, known: SyncUnit) -> SyncUnit | None:
+    """How an app is recorded whose objects go to another namespace from now on; None if they do not."""
+    from msgspec.structs import replace
+
+    stays = unit.destination.namespace == known.destination.namespace
+    return None if stays else replace(known, source=unit.source)  # of one place, whatever its revision
+
+
+def _check_name(known: SyncUnit, sources: AppSources, asked: Asked) -> None:
     """Refuse to take another app's place by a name that only follows from that of a folder or file."""
     from trimtab.app.appsources import sources_of
 
     if not asked.app:
         reason = f"this app comes from {sources_of(known)}, not from {sources}"
-        remedy = f"Name a new app with --app, or move this one with --app {known.id}"
-        raise Conflict(f"app {known.id}", reason, remedy)
+        words = f"--app {known.id} --move" if known.policy.automated else f"--app {known.id}"
+        raise Conflict(f"app {known.id}", reason, f"Name a new app with --app, or move this one with {words}")
 
 
 def _place(source: AppSource) -> tuple[str, ...]:
@@ -328,7 +376,6 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
     """How the app is to be treated from now on."""
     from msgspec.structs import replace
 
-    from trimtab.app.appsources import sources_of
     from trimtab.engine.units import Automated
 
     policy = unit.policy
@@ -338,12 +385,19 @@ def _policy_asked(unit: SyncUnit, asked: Asked) -> Policy:
         return policy
     if not asked.auto:
         return replace(policy, automated=None)
-    if sources_of(unit).is_local and not unit.declared_in:
-        reason = "a runner cannot follow a folder of your machine"
-        raise InvalidSpec(f"app {unit.id}", reason, "Sync it from a repository, or leave out --auto")
+    _check_followed(unit, "Sync it from a repository, or leave out --auto")
     automated = Automated(prune=asked.prune, self_heal=asked.self_heal)
     options = tuple(dict.fromkeys((*_options_asked(asked), *policy.options)))
     return replace(policy, automated=automated, options=options)
+
+
+def _check_followed(unit: SyncUnit, remedy: str) -> None:
+    """Refuse to have a runner keep what it cannot see."""
+    from trimtab.app.appsources import sources_of
+
+    if sources_of(unit).is_local and not unit.declared_in:
+        reason = "a runner cannot follow a folder of your machine"
+        raise InvalidSpec(f"app {unit.id}", reason, remedy)
 
 
 def _options_asked(asked: Asked) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -12,14 +12,22 @@ from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
 from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.names import NAME
-from trimtab.interfaces.cli.output import paper_at, tell_warnings
-from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.outcomes import show_outcome, show_plan, show_plans
+from trimtab.interfaces.cli.output import tell_warnings
+from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.counting import counted
 
 if TYPE_CHECKING:
     from trimtab.app import Work
-    from trimtab.engine.operations import Operation
+    from trimtab.engine.operations import Operation, OperationState
+
+
+class _Gone(NamedTuple):
+    """How an app came to its end."""
+
+    word: str
+    state: OperationState | None = None
 
 
 @click.command()
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--abandon", is_flag=True, help="Forget the app and leave its objects.")
 @click.option("--skip-hooks", is_flag=True, help="Do not run the hooks of the deletion.")
 @consent_options
-@cluster_options
+@app_cluster_options
 @click.pass_obj
 def delete(
     invocation: Invocation, /, reach: Reach, word: Word, app: str, *, abandon: bool, skip_hooks: bool
@@ -60,6 +68,7 @@ async def _deleted(
     """Delete an app by this operation; without one, forget it."""
     from trimtab.app.deletion import DELETION, WITHOUT_HOOKS
     from trimtab.app.holds import known
+    from trimtab.app.reports import gone_report
 
     async with apps_at(invocation, reach) as apps:
         unit, renders = await known(apps, app), operation is not None and operation != WITHOUT_HOOKS
@@ -70,38 +79,50 @@ async def _deleted(
             tell_warnings(of_declaration(unit))
             if not word.dry_run and (operation is None or not work.goes_on(operation)):
                 await end_first(work, word)
-            if operation is None:
-                await _abandoned(work, word)
-            else:
-                await _carried_out(invocation, work, word, operation)
+            act = (
+                _abandoned(work, word)
+                if operation is None
+                else _carried_out(invocation, work, word, operation)
+            )
+            gone = await act
+    if gone is not None:
+        report = gone_report(unit.id, unit.destination.namespace, gone.state)
+        show_outcome(invocation, report, word.output, f"{unit.id} is {gone.word}")
 
 
-async def _abandoned(work: Work, word: Word) -> None:
+async def _abandoned(work: Work, word: Word) -> _Gone | None:
     objects = counted(work.objects, "object stays", "objects stay")
     click.echo(f"{work.name} is to be forgotten; {objects} in the cluster", err=True)
     if word.dry_run:
-        return
+        return None
     if word.asks:
         await agreed("Do this?")
-    await work.abandon(held=tell_held)
-    click.echo(f"{work.name} is forgotten")
+    last_words = LastWords()
+    with last_words.told():
+        async with last_words.of_operation(work, word.timeout, f"trimtab delete {work.name} --abandon"):
+            await work.abandon(held=tell_held)
+    return _Gone("forgotten")
 
 
-async def _carried_out(invocation: Invocation, work: Work, word: Word, operation: Operation) -> None:
-    from trimtab.engine.sync.showing import plan_table
+async def _carried_out(invocation: Invocation, work: Work, word: Word, operation: Operation) -> _Gone | None:
+    from trimtab.app.deletion import called
     from trimtab.interfaces.cli.telling import telling
 
     if work.goes_on(operation):
         click.echo("It was begun before and not seen through, and is gone on with.", err=True)
     plan = await work.plan(operation)
-    click.echo(plan_table(plan, paper_at(invocation)), nl=False)
+    if word.dry_run:
+        show_plans(invocation, [plan], word.output)
+    else:
+        show_plan(invocation, plan, word.output)
     tell_warnings(work.warnings)
     if word.dry_run:
-        return
-    consent = await word.given(plan)
-    with LastWords(f"Stopped. What was begun goes on with: trimtab delete {work.name}").told():
+        return None
+    consent, last_words = await word.given(plan), LastWords()
+    last_words.of_asking(work, called(work.name, operation, consent=consent and bool(plan.held)))
+    with last_words.told():
         async with telling(invocation, work, plan) as told:
-            await work.delete(
+            state = await work.delete(
                 plan,
                 consent=consent,
                 seconds=word.timeout,
@@ -109,4 +130,4 @@ async def _carried_out(invocation: Invocation, work: Work, word: Word, operation
                 told=lambda words: told.say(f"waiting until it is gone: {words}"),
                 operation=operation,
             )
-    click.echo(f"{work.name} is deleted")
+    return _Gone("deleted", state)

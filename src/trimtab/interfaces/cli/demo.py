@@ -26,8 +26,13 @@ def demo(invocation: Invocation, /, *, keep: bool) -> None:
     from trimtab.interfaces.demo.programs import find_programs
     from trimtab.interfaces.demo.stage import staged
     from trimtab.interfaces.demo.story import told, ways_on
+    from trimtab.tasks.clock import SystemClock
 
-    find_programs(invocation.environment, settings_of(invocation).programs)
+    clock = SystemClock()
+    find_programs(invocation.environment, settings_of(invocation).programs, clock)
+    started = clock.monotonic()
     with staged(invocation.environment, keep=keep) as stage:
         told(stage)
-        click.echo(ways_on(stage, keep=keep))
+        click.echo(
+            f"\nThat was all of it, in {clock.monotonic() - started:.0f} s. {ways_on(stage, keep=keep)}"
+        )

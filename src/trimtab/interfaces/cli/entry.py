@@ -24,12 +24,14 @@ from trimtab.interfaces.cli.verbs import trimtab
 PROGRAM = "trimtab"
 COMPLETION = "_TRIMTAB_COMPLETE"
 BROKEN_PIPE = 141
+_LAST_STREAM: Final = 2
 #: what the engine calls by this word is an app to whoever typed the command; a file of units is one to both
 _UNIT: Final = re.compile(r"^unit (?!files?\b)")
 
 
 def run_process() -> int:
     """Run with the arguments and the environment of this process."""
+    _fill_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What the other side cannot show is escaped: a letter is no reason to fail.
@@ -45,6 +47,16 @@ def run_process() -> int:
         sys.stdout.flush()
         os._exit(code)  # somebody waits at a prompt: not for threads that wait for a name server
     return code
+
+
+def _fill_streams() -> None:
+    """Put nothing in the place of standard streams that are closed, lest what is opened next take it."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _LAST_STREAM:
+        os.set_inheritable(number, True)
+    os.close(number)
+    # Python has none at all in the place of such a stream.
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], command: click.Command = trimtab) -> int:

@@ -13,7 +13,7 @@ import click
 from trimtab.files import read_file
 
 if TYPE_CHECKING:
-    from trimtab.resources.yaml import Document
+    from trimtab.resources.yaml import Document, Unread
 
 STDIN = "-"
 
@@ -29,6 +29,13 @@ def documents_in(files: Iterable[str]) -> tuple[Document, ...]:
     from trimtab.resources.yaml import documents
 
     return tuple(one for file in files for one in documents(_text(file), _name(file)))
+
+
+def each_document_in(files: Iterable[str]) -> tuple[Document | Unread, ...]:
+    """The same, those that cannot be read among them."""
+    from trimtab.resources.yaml import each_document
+
+    return tuple(one for file in files for one in each_document(_text(file), _name(file)))
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -52,6 +52,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("app", "apps", "application", "applications"), _VERB_FIRST),
 }
 _ALL_SHOWN: Final = "Apps of all namespaces are shown; -n shows those of one."
+_ALL_KEPT: Final = "A runner keeps apps of all namespaces; --namespaces A,B has it keep to these."
 _FOLDER: Final = "A folder is named as it is: trimtab sync FOLDER."
 _WAITING: Final = "`trimtab wait APP` waits and tells; `watch trimtab status` looks again and again."
 #: options that other tools have → what to do instead
@@ -91,4 +92,6 @@ def _of_option(name: str, context: click.Context) -> str:
         return f"{name} stands after the verb, such as: trimtab status {name} …"
     if context is not root and any(name in each.opts for each in root.command.params):
         return f"{name} stands before the verb: trimtab {name} … {context.info_name}"
+    if context.info_name == "run" and name in {"-n", "--namespace"}:
+        return f"No such option {name!r}. {_ALL_KEPT}"
     return f"No such option {name!r}. {_OPTIONS[name]}" if name in _OPTIONS else ""

@@ -16,13 +16,12 @@ from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.counting import counted
-from trimtab.resources.tables import one_line, table
+from trimtab.resources.tables import Column, Paper, fitted, one_line
 
 if TYPE_CHECKING:
     from trimtab.app.install.installing import Item
     from trimtab.app.install.manifests import Install
     from trimtab.kube import Access
-    from trimtab.resources.tables import Paper
     from trimtab.settings import Settings
 
 #: the Git hosts whose webhooks are understood; spelt out, because importing them would slow `--help`
@@ -116,11 +115,12 @@ def install(
 
     invocation: Invocation = context.obj
     _check_said(context, applies=applies, removes=removes)
-    word = _word(applies=applies, removes=removes, **{name: chosen.pop(name) for name in _WORDS})
+    said = {name: chosen.pop(name) for name in _WORDS}
+    word = _word(applies=applies, removes=removes, paper=paper_at(invocation), **said)
     settings = settings_of(invocation)
     wanted = _wanted(invocation, settings, **chosen)
     if not (applies or removes):
-        click.echo(_printed(wanted, output, paper_at(invocation)), nl=False)
+        click.echo(_printed(wanted, output, word.paper), nl=False)
         return
     from trimtab.tasks.loops import run_main
 
@@ -139,8 +139,11 @@ class _Word(NamedTuple):
     records: bool
     #: how long the end of what is removed is waited for; None: not at all
     patience: float | None
+    #: what is written on
+    paper: Paper
 
 
+_COLUMNS = (Column("ACTION"), Column("OBJECT", least=16, names=True))
 _WORDS = ("yes", "dry_run", "with_records", "no_wait", "timeout")
 
 
@@ -165,6 +168,7 @@ def _word(
     with_records: bool,
     no_wait: bool,
     timeout: float,
+    paper: Paper,
 ) -> _Word:
     if applies and removes:
         raise click.UsageError("--apply and --remove are opposites: choose one.")
@@ -175,7 +179,7 @@ def _word(
     if dry_run and not (applies or removes):
         raise click.UsageError("--dry-run is about --apply or --remove: add one. Printing changes nothing.")
     asks, patience = not yes and sys.stdin.isatty(), None if no_wait else timeout
-    return _Word(asks=asks, dry_run=dry_run, records=with_records, patience=patience)
+    return _Word(asks=asks, dry_run=dry_run, records=with_records, patience=patience, paper=paper)
 
 
 def _wanted(
@@ -194,9 +198,7 @@ def _printed(wanted: Install, output: str, paper: Paper) -> str:
     from trimtab.app.install.manifests import objects_of
     from trimtab.interfaces.cli.manifests import manifests_shown
 
-    objects = objects_of(wanted)
-    value = {"apiVersion": "v1", "kind": "List", "items": objects}
-    return manifests_shown(objects, output, paper, value=value)
+    return manifests_shown(objects_of(wanted), output, paper)
 
 
 async def _applied(access: Access, settings: Settings, wanted: Install, word: _Word) -> None:
@@ -244,7 +246,7 @@ async def _agreed(items: tuple[Item, ...], word: _Word) -> bool:
     from trimtab.app.install.installing import Act
 
     rows = [(item.act.value, str(item.key)) for item in items]
-    click.echo(table([("ACTION", "OBJECT"), *rows]))
+    click.echo(fitted(_COLUMNS, rows, word.paper))
     if word.dry_run:
         return False
     if word.asks and any(item.act is not Act.KEEP for item in items):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class LastWords:
-    """What becomes of what was begun, for whoever stops the command now; empty while nothing was."""
+    """What becomes of what was begun, for whoever stops the command now; none while nothing is asked for."""
 
-    def __init__(self, words: str = "") -> None:
-        self._words = words
+    def __init__(self) -> None:
+        self._words: Callable[[], str] = str
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -25,20 +25,34 @@ class LastWords:
         try:
             yield
         except asyncio.CancelledError:
-            if self._words:
-                click.echo(self._words, err=True)
+            if words := self._words():
+                click.echo(words, err=True)
             raise
 
     @asynccontextmanager
-    async def of_operation(self, work: Work, seconds: float) -> AsyncIterator[None]:
-        """Have an operation under way; it is left, to be finished later, when it has only waited so long."""
+    async def of_operation(self, work: Work, seconds: float, again: str) -> AsyncIterator[None]:
+        """Have an operation under way, which is called `again` to be finished; it waits no longer than so."""
         from trimtab.app.patience import patience
 
-        self._words = f"Stopped. What was begun goes on with: trimtab sync {work.name}"
-        async with patience(work, seconds):
+        self.of_asking(work, again)
+        async with patience(work, seconds, again):
             yield
-        self._words = ""
+        self._words = str
+
+    def of_asking(self, work: Work, again: str) -> None:
+        """Have something be asked of an app, which goes on with what is called `again`."""
+        self._words = lambda: f"Stopped. {work.course.remedy(f'What was begun goes on with: {again}')}"
+
+    def of_ending(self, name: str) -> None:
+        """Have what is under way on an app be told to end, which outlives this command."""
+        seen = f"see it through with: trimtab terminate {name}"
+        self._words = lambda: f"Stopped. What is under way stays told to end; {seen}"
 
     def of_waiting(self) -> None:
         """Have nothing left to do but to look on."""
-        self._words = "Stopped waiting: all was applied, and not all of it is known to be healthy."
+        self._words = lambda: "Stopped waiting: all was applied, and not all of it is known to be healthy."
+
+
+def goes_on(words: str, *, agreed: bool) -> str:
+    """The command that goes on with what was begun; deletions that were agreed to are agreed to again."""
+    return f"trimtab {words} --confirm-deletions" if agreed else f"trimtab {words}"

@@ -1,9 +1,9 @@
-"""Manifests as verbs print them: whole, as YAML to be applied, or one row or name for each. Pure."""
+"""Manifests as verbs print them: whole, as `kubectl apply` takes them, or one row or name for each. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trimtab.interfaces.cli.output import Listing, encoded, shown
 from trimtab.resources.tables import Column, Paper
@@ -20,15 +20,19 @@ _COLUMNS = (
 )
 
 
-def manifests_shown(manifests: Sequence[Manifest], output: str, paper: Paper, *, value: Any) -> str:
-    """The manifests in one of the forms of all verbs, with what ends the last line; JSON has this value."""
+def manifests_shown(manifests: Sequence[Manifest], output: str, paper: Paper) -> str:
+    """The manifests in one of the forms of all verbs, with what ends the last line.
+
+    In JSON they are one List, because a file of JSON is one document, and kubectl takes no bare array.
+    """
     if output == "yaml":
         return "---\n".join(f"{encoded(each, output)}\n" for each in manifests)
     from trimtab.app.naming import short_name
 
     rows = [_row(each) for each in manifests]
     names = [short_name(_key(each)) for each in manifests]
-    text = shown(Listing(_COLUMNS, rows, names, value), output, paper)
+    together = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+    text = shown(Listing(_COLUMNS, rows, names, together), output, paper)
     return f"{text}\n" if text else ""
 
 

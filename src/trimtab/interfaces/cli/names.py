@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import click
 
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+from trimtab.resources.names import is_namespace_name
 
 
 class _Name(click.ParamType[str]):
@@ -55,7 +54,7 @@ def namespaces_in(listed: str) -> tuple[str, ...]:
 
 def checked_namespace(name: str) -> str:
     """The name, if a namespace may have it; nothing could ever be synced to any other."""
-    if not _NAMESPACE.fullmatch(name):
+    if not is_namespace_name(name):
         raise click.BadParameter(f"{name!r} is not the name of a namespace.")
     return name
 

@@ -6,7 +6,7 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.names import NAME
-from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
 
@@ -14,7 +14,7 @@ from trimtab.resources.tables import one_line
 @click.command()
 @click.argument("app", type=NAME, shell_complete=app_names)
 @click.option("--reason", default="", help="Why; shown to whoever wonders.")
-@cluster_options
+@app_cluster_options
 @click.pass_obj
 def pause(invocation: Invocation, /, reach: Reach, app: str, reason: str) -> None:
     """Have nothing begin on an app until it is resumed: no sync, asked for or automatic, and no healing.

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.errors import InvalidSpec, Unavailable
-from trimtab.interfaces.cli.cautions import of_hold
+from trimtab.interfaces.cli.cautions import of_hold, of_move
 from trimtab.interfaces.cli.declaring import (
     Asked,
+    app_meant,
     apps_options,
+    check_move,
     operation_asked,
     source_asked,
     unit_asked,
@@ -110,7 +112,11 @@ async def _planned(
     stored: list[StoredPlan] = []
     async with apps_at(invocation, reach, renders=True) as apps:
         for each in asked:
-            unit, operation = await unit_asked(apps, each), operation_asked(each)
+            meant, operation = await app_meant(apps, each), operation_asked(each)
+            if is_stored:
+                check_move(meant, each)
+            unit, was = meant
+            tell_warnings(of_move(unit, was))
             async with apps.work_on(unit, renders=True, narrowly=True) as work:
                 plans.append(await work.plan(operation))
                 tell_warnings((*work.warnings, *of_hold(unit)))

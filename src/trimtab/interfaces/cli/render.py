@@ -54,8 +54,7 @@ def render(
 
     unit = unit_described(asked) or _unit_meant(asked)
     manifests = run_main(_rendered(unit, settings_of(invocation), invocation.environment.get("PATH", "")))
-    text = manifests_shown(manifests, output, paper_at(invocation), value=manifests)
-    click.echo(text, nl=False)
+    click.echo(manifests_shown(manifests, output, paper_at(invocation)), nl=False)
 
 
 def _unit_meant(asked: Asked) -> SyncUnit:

@@ -6,14 +6,14 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.names import NAME
-from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
 
 
 @click.command()
 @click.argument("app", type=NAME, shell_complete=app_names)
-@cluster_options
+@app_cluster_options
 @click.pass_obj
 def resume(invocation: Invocation, /, reach: Reach, app: str) -> None:
     """Let an app follow its source again, whether it was paused or pinned by a rollback.

@@ -114,7 +114,7 @@ def _connections(
     def way(name: str, access: Access) -> Connect:
         return lambda: connect(access, settings.cluster, told=figures.exchanged(name))
 
-    contexts = named(settings.runner.clusters, "cluster")
+    contexts = named(settings.runner.clusters, "cluster", "NAME=CONTEXT")
     others = {
         name: way(name, access_of(invocation, reach._replace(context=context), settings))
         for name, context in contexts.items()

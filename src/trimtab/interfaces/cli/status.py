@@ -66,10 +66,8 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, namespace: 
         if not units and output in {"table", "wide"}:
             click.echo(no_apps(namespace, known), err=True)
         show(invocation, apps_listing(units, output), output)
-    elif namespace:
-        raise click.UsageError("An app is named without -n: its name is known in the whole cluster.")
     else:
-        unit = run_main(_one(invocation, reach, app))
+        unit = run_main(_one(invocation, reach._replace(namespace=namespace), app))
         show(invocation, app_listing(unit, paper_at(invocation)), output)
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.interfaces.cli.cautions import of_hold
+from trimtab.interfaces.cli.cautions import of_hold, of_move
 from trimtab.interfaces.cli.consent import agreed_to
-from trimtab.interfaces.cli.declaring import Asked, app_options, operation_asked, unit_asked
-from trimtab.interfaces.cli.lastwords import LastWords
+from trimtab.interfaces.cli.declaring import Asked, app_meant, app_options, check_move, operation_asked
+from trimtab.interfaces.cli.lastwords import LastWords, goes_on
+from trimtab.interfaces.cli.output import words_option
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -34,6 +35,7 @@ class Wish(NamedTuple):
     waits: bool
     timeout: float
     dry_run: bool = False
+    output: str = "text"
 
 
 @click.command()
@@ -41,9 +43,16 @@ class Wish(NamedTuple):
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, as `trimtab plan` does.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm-deletions", is_flag=True, help="Agree to deletions that need somebody's consent.")
-@click.option("--no-wait", is_flag=True, help="End when all is applied, not when all is healthy.")
+@click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=True,
+    show_default=True,
+    help="End when all is healthy; or when all is applied.",
+)
 @timeout_option("How long to wait for health.", instead="Not to wait for health, write --no-wait.")
 @cluster_options
+@words_option
 @click.pass_obj
 def sync(
     invocation: Invocation,
@@ -51,11 +60,12 @@ def sync(
     reach: Reach,
     asked: Asked,
     timeout: float,
+    output: str,
     *,
     dry_run: bool,
     yes: bool,
     confirm_deletions: bool,
-    no_wait: bool,
+    waits: bool,
 ) -> None:
     """Bring a cluster to what SOURCE declares: a folder, Git address, chart, unit file, or an app's name.
 
@@ -70,9 +80,17 @@ def sync(
       trimtab sync oci://registry.example/team/web --revision '^1.2' -n shop
       trimtab sync units/shop.yaml
       trimtab sync shop --no-wait
+      trimtab sync shop --yes -o json
     """
     asks = not yes and sys.stdin.isatty()
-    wish = Wish(asks=asks, deletions=confirm_deletions, waits=not no_wait, timeout=timeout, dry_run=dry_run)
+    wish = Wish(
+        asks=asks,
+        deletions=confirm_deletions,
+        waits=waits,
+        timeout=timeout,
+        dry_run=dry_run,
+        output=output,
+    )
     run_main(_synced(invocation, reach, asked, wish))
 
 
@@ -80,7 +98,11 @@ async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish
     from trimtab.interfaces.cli.output import tell_warnings
 
     async with apps_at(invocation, reach, renders=True) as apps:
-        unit, operation = await unit_asked(apps, asked), operation_asked(asked)
+        meant, operation = await app_meant(apps, asked), operation_asked(asked)
+        if not wish.dry_run:
+            check_move(meant, asked)
+        unit, was = meant
+        tell_warnings(of_move(unit, was))
         async with apps.work_on(unit, renders=True, narrowly=True) as work:
             syncing = _Syncing(invocation, work, wish)
             if wish.dry_run:
@@ -101,41 +123,48 @@ class _Syncing:
 
     async def show(self, operation: Operation) -> None:
         """Print what would be done."""
-        self._print(await self._work.plan(operation))
+        from trimtab.interfaces.cli.outcomes import show_plans
+        from trimtab.interfaces.cli.output import tell_warnings
+
+        show_plans(self._invocation, [await self._work.plan(operation)], self._wish.output)
+        tell_warnings(self._work.warnings)
 
     def _print(self, plan: SyncPlan) -> None:
-        from trimtab.engine.sync.showing import plan_table
-        from trimtab.interfaces.cli.output import paper_at, tell_warnings
+        from trimtab.interfaces.cli.outcomes import show_plan
+        from trimtab.interfaces.cli.output import tell_warnings
 
-        click.echo(plan_table(plan, paper_at(self._invocation)), nl=False)
+        show_plan(self._invocation, plan, self._wish.output)
         tell_warnings(self._work.warnings)
 
     async def carry_out(self, operation: Operation) -> None:
         """Finish what was left over, show the plan, ask, do it, and wait."""
+        from trimtab.app.reports import outcome_report
+        from trimtab.interfaces.cli.outcomes import show_outcome, standing
         from trimtab.interfaces.cli.output import tell_away
 
         with self._last_words.told():
-            unit = await self._carried_out(operation)
+            unit, state = await self._carried_out(operation)
         tell_away(self._work.away)
-        status = unit.status
-        stands = f"{status.verdict.value} and {status.health.status.value}"
-        click.echo(f"{unit.id} is {stands} at {status.revision}")
+        sentence = f"{standing(unit)} at {unit.status.revision}"
+        show_outcome(self._invocation, outcome_report(unit, state), self._wish.output, sentence)
 
-    async def _carried_out(self, operation: Operation) -> SyncUnit:
+    async def _carried_out(self, operation: Operation) -> tuple[SyncUnit, OperationState]:
         work = self._work
-        work.check_hold(work.unfinished or operation)
+        work.check_hold(operation)
         finished = await self._finished() if work.unfinished is not None else None
         plan = await work.plan(operation)
         if finished is not None and work.was_it(finished, operation, plan):
             async with self._telling(None) as told:
-                return await self._well(told)
+                return await self._well(told), finished
         self._print(plan)
         consent = await self._consent(plan)
         async with self._telling(plan) as told:
-            await self._seen_through(work.carry_out(operation, plan, consent=consent, held=_held(told)), told)
+            again = goes_on(f"sync {work.name}", agreed=consent and bool(plan.held))
+            act = work.carry_out(operation, plan, consent=consent, held=_held(told))
+            state = await self._seen_through(act, told, again)
             unit = await self._well(told)
         click.echo(f"done: {told.counts()}", err=True)
-        return unit
+        return unit, state
 
     def _telling(self, plan: SyncPlan | None) -> AbstractAsyncContextManager[Telling]:
         from trimtab.interfaces.cli.telling import telling
@@ -148,7 +177,8 @@ class _Syncing:
         click.echo("An earlier sync of this app was not seen through: finishing it first.", err=True)
         async with self._telling(None) as told:
             finish = self._work.finish(consent=self._wish.deletions, held=_held(told))
-            return await self._seen_through(finish, told)
+            again = goes_on(f"sync {self._work.name}", agreed=self._wish.deletions)
+            return await self._seen_through(finish, told, again)
 
     async def _consent(self, plan: SyncPlan) -> bool:
         """Whether deletions are agreed to; whoever sees the plan and says yes agrees to all of it."""
@@ -157,9 +187,11 @@ class _Syncing:
             return True
         return self._wish.deletions
 
-    async def _seen_through(self, operation: Awaitable[OperationState], told: Telling) -> OperationState:
-        """The operation's end, waited for as long as it gets on."""
-        async with self._last_words.of_operation(self._work, self._wish.timeout):
+    async def _seen_through(
+        self, operation: Awaitable[OperationState], told: Telling, again: str
+    ) -> OperationState:
+        """The operation's end, waited for as long as it gets on; what is called `again` goes on with it."""
+        async with self._last_words.of_operation(self._work, self._wish.timeout, again):
             state = await operation
         told.end()
         return state

@@ -5,6 +5,7 @@ Everything here goes to stderr: stdout holds the plan and the end.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -53,11 +54,12 @@ class Telling(Protocol):
 
 
 class LineByLine:
-    """One line per thing that happens."""
+    """One line per thing that happens; what happens at the same moment is written at once."""
 
     def __init__(self, plan: SyncPlan | None) -> None:
         self._picture = Picture(plan)
         self._health = ""
+        self._lines: list[str] = []
 
     def hear(self, event: UnitEvent) -> None:
         """Tell of steps and waits."""
@@ -65,14 +67,22 @@ class LineByLine:
 
         self._picture.hear(event)
         if isinstance(event, StepDone | OperationWaits | OperationRetried):
-            _tell(str(event))
+            self.say(str(event))
 
     def see(self, live: Live) -> None:
         """Say nothing: an operation tells itself what it waits for."""
 
     def say(self, sentence: str) -> None:
-        """Tell what keeps us waiting."""
-        _tell(sentence)
+        """Tell one thing, in which names and the words of others command no terminal."""
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self.write)
+        self._lines.append(one_line(sentence))
+
+    def write(self) -> None:
+        """Write what was told and is not written yet."""
+        if self._lines:
+            click.echo("\n".join(self._lines), err=True)
+            self._lines.clear()
 
     def end(self) -> None:
         """Say nothing: the summary follows."""
@@ -85,16 +95,11 @@ class LineByLine:
         told = f"{health.status.value}: {health.message}" if health.message else health.status.value
         if health.status is not HealthStatus.HEALTHY and told != self._health:
             self._health = told
-            _tell(f"waiting for health: {told}")
+            self.say(f"waiting for health: {told}")
 
     def counts(self) -> str:
         """What was done, in a few words."""
         return self._picture.counts()
-
-
-def _tell(sentence: str) -> None:
-    """One line, in which names and the words of others command no terminal."""
-    click.echo(one_line(sentence), err=True)
 
 
 @asynccontextmanager
@@ -113,6 +118,8 @@ async def telling(invocation: Invocation, work: Work, plan: SyncPlan | None) -> 
         else:
             yield told
     finally:
+        if isinstance(told, LineByLine):
+            told.write()
         for each in silence:
             each()
 

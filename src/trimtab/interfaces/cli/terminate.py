@@ -8,9 +8,10 @@ import click
 
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import tell_held
+from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.patience import timeout_option
-from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import one_line
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("app", type=NAME, shell_complete=app_names)
 @timeout_option("How long to wait.")
-@cluster_options
+@app_cluster_options
 @click.pass_obj
 def terminate(invocation: Invocation, /, reach: Reach, app: str, timeout: float) -> None:
     """End the operation of an app that is under way, whoever began it and wherever.
@@ -51,5 +52,8 @@ async def _ended(invocation: Invocation, reach: Reach, app: str, timeout: float)
         unit = await known(apps, app)
         if unit.operation is None:
             raise NothingUnderWay(f"app {app}", "no operation is under way", f"Begin one: trimtab sync {app}")
-        async with apps.work_on(unit, narrowly=True) as work, telling(invocation, work, None):
-            return await ended(work, timeout, tell_held)
+        last_words = LastWords()
+        with last_words.told():
+            async with apps.work_on(unit, narrowly=True) as work, telling(invocation, work, None):
+                last_words.of_ending(unit.id)
+                return await ended(work, timeout, tell_held)

@@ -9,7 +9,7 @@ import click
 from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.names import NAME
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
-from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
+from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.status import source_lines
 from trimtab.interfaces.cli.verbs import Invocation
 from trimtab.resources.tables import Column, Paper
@@ -33,7 +33,7 @@ _PLAIN_LINES = ("|  ", "   ", "|- ", "`- ")
 
 @click.command()
 @click.argument("app", type=NAME, shell_complete=app_names)
-@cluster_options
+@app_cluster_options
 @rows_option
 @click.pass_obj
 def tree(invocation: Invocation, /, reach: Reach, app: str, output: str) -> None:

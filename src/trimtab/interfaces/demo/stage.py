@@ -14,20 +14,21 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import click
 
 from trimtab.apiserver import background
-from trimtab.errors import Missing, Unavailable
+from trimtab.errors import Unavailable
 from trimtab.interfaces.cli import INTERRUPTED
 from trimtab.interfaces.cli.entry import run
-from trimtab.kube.cluster import PatchType, Write
+from trimtab.kube.objects import KubeObject
+from trimtab.resources.keys import ResourceKey
 from trimtab.tasks.loops import run_main
 
 AUTHOR: Final = {
@@ -47,32 +48,6 @@ class DemoBroke(Unavailable):
     """Something that the demo shows is not so on this machine."""
 
 
-class Echo(io.TextIOBase):
-    """A stream that passes on what is written to it, and remembers it."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.text = ""
-        self._stream = stream
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # there it is a plain attribute
-        """As the other one has it."""
-        return self._stream.encoding
-
-    def isatty(self) -> bool:
-        """Whether the other one is a terminal."""
-        return self._stream.isatty()
-
-    def write(self, text: str) -> int:
-        """Pass it on."""
-        self.text += text
-        return self._stream.write(text)
-
-    def flush(self) -> None:
-        """Have it reach whoever reads."""
-        self._stream.flush()
-
-
 class Stage:
     """The demo's own folder, cluster, repository and environment."""
 
@@ -86,6 +61,7 @@ class Stage:
             "KUBECONFIG": str(folder / "kubeconfig"),
             "TRIMTAB_REPOSITORIES__ALLOW_SCHEMES": "https,ssh,file",
         }
+        self._kubeconfig = Path(self.exports["KUBECONFIG"])
         self._environment = {**environment, **self.exports}
         self._acts = 0
 
@@ -110,21 +86,20 @@ class Stage:
 
     # -- doing --------------------------------------------------------------------------------------------
 
-    def show(self, *words: str, code: int = 0) -> list[str]:
-        """Run a verb for everybody to see; it has to end with this exit code. What it printed, by lines."""
-        click.secho(f"$ trimtab {shlex.join(words)}", bold=True)
-        heard = Echo(sys.stdout)
-        with redirect_stdout(heard):
-            ended = run(words, self._environment)
-        self._ended(words, ended, code)
-        return heard.text.splitlines()
+    def show(self, *words: str, code: int = 0) -> None:
+        """Run a verb for everybody to see; it has to end with this exit code.
 
-    def ask(self, *words: str) -> Any:
-        """What a verb prints for programs."""
+        What it prints is cut to fit the terminal: facts are asked for, never read off the screen.
+        """
+        click.secho(f"$ trimtab {shlex.join(words)}", bold=True)
+        self._ended(words, run(words, self._environment), code)
+
+    def ask(self, *words: str, code: int = 0) -> Any:
+        """What a verb prints for programs; it has to end with this exit code."""
         said = io.BytesIO()
         with redirect_stdout(io.TextIOWrapper(said, encoding="utf-8", write_through=True)) as paper:
             ended = run((*words, "-o", "json"), self._environment)
-        self._ended(words, ended, 0)
+        self._ended(words, ended, code)
         paper.flush()
         return json.loads(said.getvalue())
 
@@ -159,25 +134,23 @@ class Stage:
             words_of_git = ended.stderr.decode(errors="replace").strip()
             raise DemoBroke("the demo", f"git {words[0]} failed: {words_of_git}")
 
-    def change_live(self, kind: str, name: str, patch: Mapping[str, object]) -> None:
+    def change_live(self, key: ResourceKey, patch: Mapping[str, object]) -> None:
         """Change an object past Git, as somebody with kubectl would."""
-        run_main(self._change_live(kind, name, patch))
+        from trimtab.interfaces.demo import live
 
-    async def _change_live(self, kind: str, name: str, patch: Mapping[str, object]) -> None:
-        from trimtab.kube import connect, from_kubeconfig
-        from trimtab.settings import ClusterSettings
-        from trimtab.tasks.clock import SystemClock
+        run_main(live.change(self._kubeconfig, key, patch))
 
-        reach, files = ClusterSettings(), [Path(self.exports["KUBECONFIG"])]
-        access = from_kubeconfig(files, settings=reach, clock=SystemClock(), environment={})
-        async with connect(access, reach) as cluster:
-            resource = (await cluster.discover()).preferred("apps", kind)
-            if resource is None:
-                raise Missing(kind, "the cluster does not serve it")
-            write = Write(manager="kubectl-edit")
-            await cluster.patch(
-                resource, name, dict(patch), how=PatchType.MERGE, namespace="shop", write=write
-            )
+    def version(self) -> str:
+        """Where the cluster's memory is now, for `happened`."""
+        from trimtab.interfaces.demo import live
+
+        return run_main(live.version(self._kubeconfig))
+
+    def happened(self, keys: Iterable[ResourceKey], *, since: str) -> list[KubeObject]:
+        """Every state that these objects have had since that version."""
+        from trimtab.interfaces.demo import live
+
+        return run_main(live.states(self._kubeconfig, keys, since))
 
 
 @contextmanager

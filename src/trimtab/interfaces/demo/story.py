@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from trimtab.interfaces.demo.order import BEGUN, DONE, in_order, turns
 from trimtab.interfaces.demo.stage import Stage
+from trimtab.resources.keys import ResourceKey
 
 OVERLAY: Final = "overlays/live/kustomization.yaml"
 HELD: Final = 2  # the exit code of what somebody has to decide
 NOT_WELL: Final = 4  # something did not become healthy in time
 NOT_WELL_NOW: Final = 1  # the answer of `why` when something is the matter
+WELL: Final = "Synced and Healthy"
+NOT_ILL: Final = ("Healthy", "")  # many kinds have no health
+HOOK: Final = "run hook"
+#: the phases and waves of the shop, in their order
+TURNS: Final = ("PreSync 0", "Sync 0", "Sync 1", "Sync 2")
 _BROKEN: Final = """patches:
   # The cluster in memory pulls no images; this has its pods behave as if there were no such image.
   - target: {kind: Deployment, name: web}
@@ -32,20 +39,28 @@ def chart(stage: Stage) -> None:
     stage.act("A Helm chart becomes what the cluster runs")
     stage.commit("A shop: three services, a queue, a migration")
     asked = (stage.url, "--path", "charts/queue", "--app", "queue", "-n", "shop", "--create-namespace")
-    said = stage.show("sync", *asked, "--yes")
-    stage.holds("the queue is well", _end(said), "queue is Synced and Healthy")
+    stage.show("sync", *asked, "--yes")
+    stage.holds("the queue is well", _stands(stage, "queue"), WELL)
 
 
 def first_sync(stage: Stage) -> None:
     """A Kustomize overlay with a hook and waves."""
     stage.act("A Kustomize overlay: planned first, then synced in waves")
     asked = (stage.url, "--path", "overlays/live", "--app", "shop", "-n", "shop")
-    planned = len(_changes(stage.show("plan", *asked)))
-    known = [each["app"] for each in stage.ask("status")]
+    stage.show("plan", *asked)
+    plan = stage.ask("plan", *asked)
+    planned, known = len(_changes(plan)), [each["app"] for each in stage.ask("status")]
     stage.holds("a plan of 18 objects, and nothing is written", (planned, known), (18, ["queue"]))
-    said = stage.show("sync", *asked, "--yes")
-    stage.holds("the shop is well", _end(said), "shop is Synced and Healthy")
+    before, turn_of = stage.version(), turns(plan)
+    stage.show("sync", *asked, "--yes")
+    stage.holds("the shop is well", _stands(stage, "shop"), WELL)
+    order = in_order(turn_of, stage.happened(turn_of, since=before))
+    wanted = ", ".join(f"{turn} {mark}" for turn in TURNS for mark in (BEGUN, DONE))
+    sentence = "the migration came first, and every wave when the one before was well"
+    stage.holds(sentence, ", ".join(order), wanted)
     stage.show("tree", "shop")
+    found = _counted(stage.ask("tree", "shop")["objects"])
+    stage.holds("every object is well, down to the 6 pods", found, "18 objects, 6 pods, not well: none")
 
 
 def new_image(stage: Stage) -> None:
@@ -54,19 +69,21 @@ def new_image(stage: Stage) -> None:
     stage.edit(OVERLAY, 'newTag: "2.0"', 'newTag: "2.1"')
     stage.commit("web 2.1")
     wanted = ["apply Deployment.apps shop/web differs at /spec/template/spec/containers/0/image"]
-    stage.holds("one image changes, nothing else", _changes(stage.show("plan", "shop")), wanted)
-    said = stage.show("sync", "shop", "--yes")
-    stage.holds("it is rolled out", _end(said), "shop is Synced and Healthy")
+    stage.show("plan", "shop")
+    stage.holds("one image changes, nothing else", _changes(stage.ask("plan", "shop")), wanted)
+    stage.show("sync", "shop", "--yes")
+    stage.holds("it is rolled out", _stands(stage, "shop"), WELL)
 
 
 def drift(stage: Stage) -> None:
     """Somebody changes a live object."""
     stage.act("Somebody scales cart by hand, past Git: drift is found and healed")
-    stage.change_live("Deployment", "cart", {"spec": {"replicas": 7}})
+    stage.change_live(ResourceKey("apps", "Deployment", "shop", "cart"), {"spec": {"replicas": 7}})
     wanted = ["apply Deployment.apps shop/cart differs at /spec/replicas"]
-    stage.holds("the drift is found", _changes(stage.show("plan", "shop")), wanted)
-    said = stage.show("sync", "shop", "--yes")
-    stage.holds("it is healed", _end(said), "shop is Synced and Healthy")
+    stage.show("plan", "shop")
+    stage.holds("the drift is found", _changes(stage.ask("plan", "shop")), wanted)
+    stage.show("sync", "shop", "--yes")
+    stage.holds("it is healed", _stands(stage, "shop"), WELL)
 
 
 def bad_commit(stage: Stage) -> None:
@@ -76,8 +93,8 @@ def bad_commit(stage: Stage) -> None:
     stage.edit(OVERLAY, both, "")
     stage.commit("Tidy up")
     stage.show("sync", "shop", "--prune", "--yes", code=HELD)
-    left = len(stage.ask("status", "shop")["resources"])
-    stage.holds("all 18 objects are still there", left, 18)
+    left = [each for each in stage.ask("tree", "shop")["objects"] if each["created"]]
+    stage.holds("all 18 objects are still there", len(left), 18)
     stage.edit(OVERLAY, "  - ../../services/web\n", f"{both}  - ../../services/web\n")
     stage.commit("Put catalog and cart back")
 
@@ -89,15 +106,16 @@ def broken_image(stage: Stage) -> None:
     stage.commit("web 2.2")
     stage.show("sync", "shop", "--yes", "--timeout", "3", code=NOT_WELL)
     stage.say("Why?")
-    said = "\n".join(stage.show("why", "shop", code=NOT_WELL_NOW))
+    stage.show("why", "shop", code=NOT_WELL_NOW)
+    said = stage.ask("why", "shop", code=NOT_WELL_NOW)["sentence"]
     stage.holds("`why` names the image", "registry.example/shop/web:2.2-typo" in said, True)
 
 
 def back(stage: Stage) -> None:
     """Go back to what was well."""
     stage.act("Back to the last state that was well, without Git")
-    said = stage.show("rollback", "shop", "--yes", "--reason", "2.2 has no image")
-    stage.holds("the shop is well again", said[-1].partition(",")[0], "shop is Synced and Healthy")
+    stage.show("rollback", "shop", "--yes", "--reason", "2.2 has no image")
+    stage.holds("the shop is well again", _stands(stage, "shop"), WELL)
 
 
 CHAPTERS: Final[tuple[Callable[[Stage], None], ...]] = (
@@ -115,26 +133,42 @@ def ways_on(stage: Stage, *, keep: bool) -> str:
     """How to go on from here."""
     if not keep:
         return (
-            "\nThat was all of it. To go on:\n"
+            "To go on:\n"
             "  trimtab demo --keep                                  the same, and the cluster stays for you\n"
             "  trimtab cluster up                                   an empty cluster in memory\n"
             "  trimtab sync ./deploy -n shop --create-namespace     your own manifests, on any cluster"
         )
     settings = "\n".join(f"  export {name}={value}" for name, value in stage.exports.items())
     return (
-        f"\nThe cluster keeps running, and the repository is in {stage.repository}. To go on:\n{settings}\n"
+        f"The cluster keeps running, and the repository is in {stage.repository}. To go on:\n{settings}\n"
         "  trimtab tree shop        what is there\n"
         "  trimtab history shop     what was there\n"
         "  trimtab cluster down     the end"
     )
 
 
-def _end(said: list[str]) -> str:
-    """The last line of a sync, without the commit."""
-    return said[-1].partition(" at ")[0]
+def _stands(stage: Stage, app: str) -> str:
+    """How an app stands, by its two words."""
+    status = stage.ask("status", app)
+    return f"{status['sync']} and {status['health']}"
 
 
-def _changes(said: list[str]) -> list[str]:
-    """The lines of a printed plan, beside those of hooks, as words without phase and wave."""
-    rows = [line.split() for line in said]
-    return [" ".join(row[2:]) for row in rows if row[:1] == ["Sync"]]
+def _counted(objects: Sequence[Mapping[str, Any]]) -> str:
+    """How many objects a tree has, how many pods they have, and which of them all are not well."""
+    everything = [*_down(objects)]
+    pods = sum(each["kind"] == "Pod" for each in everything)
+    unwell = [f"{each['kind']} {each['name']}" for each in everything if each["health"] not in NOT_ILL]
+    return f"{len(objects)} objects, {pods} pods, not well: {', '.join(unwell) or 'none'}"
+
+
+def _down(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Objects, what they own, what that owns, and so on."""
+    for each in objects:
+        yield each
+        yield from _down(each["children"])
+
+
+def _changes(plan: Mapping[str, Any]) -> list[str]:
+    """What a plan does beside running hooks, step by step."""
+    steps = [step for step in plan["steps"] if step["action"] != HOOK]
+    return [f"{step['action']} {ResourceKey(**step['object'])} {step['why']}" for step in steps]

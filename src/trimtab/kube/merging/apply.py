@@ -362,8 +362,9 @@ def _pruned(new: Any, owners: Owners, last: Entry | None, wanted: FieldSet, targ
     if last is None or last.fields.is_empty:
         return new
     versions = _owned_by_version(owners, last.api_version)
-    if set(versions) == {target.api_version} and (last.fields - wanted).is_empty:
-        return new  # nothing is given up
+    same = {last.api_version, *versions} == {target.api_version}
+    if same and (last.fields - wanted).is_empty:
+        return new  # nothing is given up, and nothing is lost on the way through another version
     told = "failed to prune fields: "
     _check_convertible(
         new, last.api_version, target, f"{told}failed to convert merged object to last applied version: "

@@ -26,6 +26,7 @@ ANNOTATIONS = frozenset(
 )
 #: kinds of metrics in the order in which Go writes them
 SOURCES = ("object", "pods", "resource", "containerResource", "external")
+SHARE = "targetCPUUtilizationPercentage"
 _RULE_FIELDS = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 _POLICY_FIELDS = ("Type", "Value", "PeriodSeconds")
 _CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
@@ -52,20 +53,32 @@ def _annotated(autoscaler: Json, more: Json) -> dict[str, Any]:
     }
 
 
+def as_given(completed: Json, given: Json) -> dict[str, Any]:
+    """One of v1 with its defaults, but for what v2 tells in other fields: that gets them when it is kept."""
+    percentage = {SHARE: (given.get("spec") or {}).get(SHARE)}
+    told = {"annotations": (given.get("metadata") or {}).get("annotations")}
+    return {
+        **completed,
+        "metadata": _filled({**completed["metadata"], **told}),
+        "spec": _filled({**completed["spec"], **percentage}),
+    }
+
+
 # -- to v2 ------------------------------------------------------------------------------------------------
 
 
 def v2_from_v1(autoscaler: Json) -> dict[str, Any]:
     """The object in v2."""
     notes = (autoscaler.get("metadata") or {}).get("annotations") or {}
-    spec = dict(autoscaler.get("spec") or {})
-    percentage = spec.pop("targetCPUUtilizationPercentage", None)
+    spec = _without_nulls(autoscaler.get("spec") or {})
+    percentage = spec.pop(SHARE, None)
     metrics = [] if percentage is None else [_cpu(percentage)]
     metrics = [*(_noted(notes, METRICS, _each(_metric_to_v2), "spec", "metrics") or ()), *metrics]
     spec["metrics"] = metrics or [_cpu(80)]
     if behavior := _noted(notes, BEHAVIOR, _behavior_to_v2, "spec", "behavior"):
         spec["behavior"] = behavior
-    return {**in_v2(autoscaler), "spec": spec, "status": _status_to_v2(autoscaler.get("status") or {}, notes)}
+    status = _without_nulls(autoscaler.get("status") or {})
+    return {**in_v2(autoscaler), "spec": spec, "status": _status_to_v2(status, notes)}
 
 
 def _cpu(percentage: Any) -> dict[str, Any]:
@@ -112,7 +125,7 @@ def _metric_to_v2(metric: Json) -> dict[str, Any]:
 def _source_to_v2(name: str, source: Json) -> dict[str, Any]:
     match name:
         case "object":
-            average, whole = source.get("averageValue"), _amount(source.get("targetValue"))
+            average, whole = _given(source.get("averageValue")), _amount(source.get("targetValue"))
             wanted = _filled(
                 {
                     "type": "Value" if average is None else "AverageValue",
@@ -125,12 +138,12 @@ def _source_to_v2(name: str, source: Json) -> dict[str, Any]:
             wanted = {"type": "AverageValue", "averageValue": _amount(source.get("targetAverageValue"))}
             return {**_metric_named(source), "target": wanted}
         case "external":
-            value, average = source.get("targetValue"), source.get("targetAverageValue")
+            value, average = (_given(source.get(name)) for name in ("targetValue", "targetAverageValue"))
             kind = "AverageValue" if value is None else "Value"
             wanted = _filled({"type": kind, "value": value, "averageValue": average})
             return {**_metric_named(source, "metricSelector"), "target": wanted}
         case _:
-            share, average = source.get("targetAverageUtilization"), source.get("targetAverageValue")
+            share, average = source.get("targetAverageUtilization"), _given(source.get("targetAverageValue"))
             kind = "AverageValue" if share is None else "Utilization"
             wanted = _filled({"type": kind, "averageValue": average, "averageUtilization": share})
             return {**_resource_named(source), "target": wanted}
@@ -148,7 +161,7 @@ def _observation_to_v2(name: str, source: Json) -> dict[str, Any]:
         case "object":
             current = {
                 "value": _amount(source.get("currentValue")),
-                "averageValue": source.get("averageValue"),
+                "averageValue": _given(source.get("averageValue")),
             }
             described = {"describedObject": source.get("target") or {}}
             return {**_metric_named(source), "current": _filled(current), **described}
@@ -156,7 +169,7 @@ def _observation_to_v2(name: str, source: Json) -> dict[str, Any]:
             current = {"averageValue": _amount(source.get("currentAverageValue"))}
             return {**_metric_named(source), "current": current}
         case "external":
-            average = source.get("currentAverageValue")
+            average = _given(source.get("currentAverageValue"))
             current = {"value": _amount(source.get("currentValue")), "averageValue": average}
             return {**_metric_named(source, "metricSelector"), "current": _filled(current)}
         case _:
@@ -192,9 +205,8 @@ def _rules_to_v2(rules: Any) -> dict[str, Any] | None:
         return None
     given = _any_case(rules)
     found = {_small(name): given.get(name.lower()) for name in _RULE_FIELDS}
-    if found["policies"] is not None:
-        found["policies"] = [_policy_to_v2(_any_case(each or {})) for each in found["policies"]]
-    return _filled(found)
+    policies = [_policy_to_v2(_any_case(each or {})) for each in found["policies"] or ()]
+    return _filled({**found, "policies": policies or None, "tolerance": _given(found["tolerance"])})
 
 
 def _policy_to_v2(given: Json) -> dict[str, Any]:
@@ -214,6 +226,17 @@ def _filled(value: Json) -> dict[str, Any]:
     return {name: each for name, each in value.items() if each is not None}
 
 
+def _without_nulls(value: Any) -> Any:
+    """A value as Go holds it once it is read: fields that are null are not there."""
+    match value:
+        case dict():
+            return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+        case list():
+            return [_without_nulls(each) for each in value]
+        case _:
+            return value
+
+
 def _amount(value: Any) -> str:
     return str(parse_quantity("0" if value is None else value))
 
@@ -223,13 +246,11 @@ def _amount(value: Any) -> str:
 
 def v1_from_v2(autoscaler: Json) -> dict[str, Any]:
     """The object in v1."""
-    spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
+    spec, status = (_without_nulls(autoscaler.get(part) or {}) for part in ("spec", "status"))
     metrics, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
     observed, conditions = status.pop("currentMetrics", None) or [], status.pop("conditions", None)
     shares = [_share(metric, "target") for metric in metrics]
-    spec |= _filled(
-        {"targetCPUUtilizationPercentage": next((each for each in shares if each is not None), None)}
-    )
+    spec |= _filled({SHARE: next((each for each in shares if each is not None), None)})
     seen = [share for metric in observed if (share := _share(metric, "current")) is not None]
     status |= {"currentCPUUtilizationPercentage": seen[-1]} if seen else {}
     others = [metric for metric, share in zip(metrics, shares, strict=True) if share is None]
@@ -351,4 +372,4 @@ def _rules_to_v1(rules: Json | None) -> dict[str, Any] | None:
 
 
 def _in_order(value: Json, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value[name] for name in names if value.get(name) or name == "lastTransitionTime"}
+    return {name: value.get(name) for name in names if value.get(name) or name == "lastTransitionTime"}

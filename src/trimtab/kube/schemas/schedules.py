@@ -6,7 +6,7 @@ Read as Kubernetes reads them, with the same complaints. Time and time zone are 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
@@ -25,6 +25,7 @@ SHORTCUTS = {
     "@hourly": "0 * * * *",
 }
 FURTHEST = timedelta(days=5 * 366)  # a date that does not come within five years never comes
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 _PIECES = re.compile(r"(?=.)([0-9]*(?:\.[0-9]*)?)([^0-9.]*)", re.DOTALL)
 _EVERY, _LONGEST = "failed to parse duration @every", ((1 << 63) - 1) / 1e9
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -63,14 +64,14 @@ class Schedule(Struct, frozen=True, kw_only=True):
         if self.every is not None:
             return moment.replace(microsecond=0) + self.every
         limit = moment + FURTHEST
-        due = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
+        due = _passed(moment.replace(second=0, microsecond=0), _MINUTE)
         while due <= limit:
             if not self._is_due_on(due):
                 due = due.replace(hour=0, minute=0) + timedelta(days=1)
             elif due.hour not in self.hours:
-                due = due.replace(minute=0) + timedelta(hours=1)
+                due = _passed(due.replace(minute=0), _HOUR)
             elif due.minute not in self.minutes:
-                due += timedelta(minutes=1)
+                due = _passed(due, _MINUTE)
             else:
                 return due
         return None
@@ -81,6 +82,13 @@ class Schedule(Struct, frozen=True, kw_only=True):
         by_date, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         # Where both are said, either will do; where one is a star, the other decides.
         return (by_date and by_weekday) if self.any_day or self.any_weekday else (by_date or by_weekday)
+
+
+def _passed(moment: datetime, time: timedelta) -> datetime:
+    """When this much time has passed: clocks may have been put forward or back meanwhile."""
+    if moment.tzinfo is None or moment.tzinfo is UTC:
+        return moment + time
+    return (moment.astimezone(UTC) + time).astimezone(moment.tzinfo)
 
 
 def parse_schedule(text: str) -> Schedule:

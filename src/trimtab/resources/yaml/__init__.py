@@ -1,14 +1,23 @@
 """YAML exactly as kubectl and helm read and write it.
 
-The room's door: `documents` and `load` read, `forgiven` reads as leniently as a server, `dump` and `dump_all`
-write.
+The room's door: `documents` and `load` read, `each_document` reads what can be read, `forgiven` reads as
+leniently as a server, `dump` and `dump_all` write.
 """
 
 from typing import TYPE_CHECKING
 
 from trimtab.doors import opened_when_asked
-from trimtab.resources.yaml.documents import MAX_DEPTH, Document, Excessive, Forgiven, Limits, Twin
-from trimtab.resources.yaml.reader import documents, forgiven, load
+from trimtab.resources.yaml.documents import (
+    MAX_DEPTH,
+    TOO_DEEP,
+    Document,
+    Excessive,
+    Forgiven,
+    Limits,
+    Twin,
+    Unread,
+)
+from trimtab.resources.yaml.reader import documents, each_document, forgiven, load
 
 if TYPE_CHECKING:
     from trimtab.resources.yaml.writer import dump, dump_all
@@ -17,14 +26,17 @@ else:  # most who read never write
 
 __all__ = [
     "MAX_DEPTH",
+    "TOO_DEEP",
     "Document",
     "Excessive",
     "Forgiven",
     "Limits",
     "Twin",
+    "Unread",
     "documents",
     "dump",
     "dump_all",
+    "each_document",
     "forgiven",
     "load",
 ]

@@ -34,12 +34,11 @@ class Excessive(InvalidSpec):
     """A text asks more of us than its limits allow; the message repeats nothing of it."""
 
 
-class Document(Struct, frozen=True, kw_only=True):
-    """One document of a text: its value and where it was found."""
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a document of a text was found."""
 
-    value: Any
     source: str
-    # The line its content begins on, from 1.
+    # The line it begins on, from 1.
     line: int
     # Its place among the documents that are not empty, from 0.
     index: int
@@ -48,6 +47,18 @@ class Document(Struct, frozen=True, kw_only=True):
     def where(self) -> str:
         """As people say it: `app.yaml, document 2, line 14`."""
         return f"{self.source}, document {self.index + 1}, line {self.line}"
+
+
+class Document(Place, frozen=True, kw_only=True):
+    """One document of a text: its value and where it was found."""
+
+    value: Any
+
+
+class Unread(Place, frozen=True, kw_only=True):
+    """A document that cannot be read: why, and where it was found."""
+
+    error: InvalidSpec
 
 
 class Twin(Struct, frozen=True):
@@ -67,6 +78,9 @@ class Forgiven(Struct, frozen=True):
 def too_deep(limits: Limits) -> tuple[str, str]:
     """What is said of maps and lists that stand too deep in each other, and what to do."""
     return f"maps and lists are nested deeper than {limits.depth}", "Flatten the document"
+
+
+TOO_DEEP = too_deep(DEFAULT_LIMITS)[0]
 
 
 def too_many(limits: Limits) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from trimtab.resources.yaml.documents import (
     Forgiven,
     Limits,
     Twin,
+    Unread,
     refusal,
     too_deep,
     too_many,
@@ -43,6 +44,30 @@ def documents(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -
         Document(value=value, source=source, line=line, index=index)
         for index, (value, line) in enumerate(found)
     )
+
+
+def each_document(
+    text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS
+) -> tuple[Document | Unread, ...]:
+    """The same, one by one: those that cannot be read say why, and keep no other from being read.
+
+    A text that cannot be cut into documents is one that cannot be read from there on.
+    """
+    found: list[Document | Unread] = []
+    try:
+        for value, line in _values(_decoded(text, source, limits), source, limits, is_each=True):
+            found.append(_one(value, source, line, len(found)))
+    except Excessive:
+        raise
+    except InvalidSpec as error:
+        found.append(_one(error, source, found[-1].line + 1 if found else 1, len(found)))
+    return tuple(found)
+
+
+def _one(value: Any, source: str, line: int, index: int) -> Document | Unread:
+    if isinstance(value, InvalidSpec):
+        return Unread(error=value, source=source, line=line, index=index)
+    return Document(value=value, source=source, line=line, index=index)
 
 
 def load(text: bytes | str, source: str, limits: Limits = DEFAULT_LIMITS) -> Any:
@@ -77,15 +102,16 @@ def _decoded(text: bytes | str, source: str, limits: Limits) -> str:
 
 
 def _values(
-    text: str, source: str, limits: Limits, twins: list[Twin] | None = None
+    text: str, source: str, limits: Limits, twins: list[Twin] | None = None, *, is_each: bool = False
 ) -> Iterator[tuple[Any, int]]:
+    """Every value that is not nothing, and its line; where `is_each`, errors in the place of such values."""
     end = 0
     if text.lstrip().startswith("{"):
         for value, line, after in _json_values(text, source, limits):
             end = after
             if value is not None:
                 yield value, line
-    yield from _yaml_values(text, end, source, limits, twins)
+    yield from _yaml_values(text, end, Builder(source, limits, twins), source, limits, is_each=is_each)
 
 
 def _json_values(text: str, source: str, limits: Limits) -> Iterator[tuple[Any, int, int]]:
@@ -189,46 +215,64 @@ def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _yaml_values(
-    text: str, start: int, source: str, limits: Limits, twins: list[Twin] | None
+    text: str, start: int, builder: Builder, source: str, limits: Limits, *, is_each: bool
 ) -> Iterator[tuple[Any, int]]:
-    builder = Builder(source, limits, twins)
     try:
         raw = text[start:].encode()
     except UnicodeEncodeError as exc:
         raise InvalidSpec(source, "it holds half a surrogate pair", "Save the file as UTF-8") from exc
-    for piece, lines_before in _pieces(raw, text.count("\n", 0, start), source, limits):
-        if _NOTHING.fullmatch(piece):
+    cut = _pieces(raw, text.count("\n", 0, start), source, limits, is_each=is_each)
+    for piece, lines_before, problem in cut:
+        if problem is None and _NOTHING.fullmatch(piece):
             continue
-        value, line = builder.build(piece, lines_before)
+        try:
+            if problem is not None:
+                raise problem
+            value, line = builder.build(piece, lines_before)
+        except InvalidSpec as error:
+            if not is_each or isinstance(error, Excessive):
+                raise
+            value, line = error, lines_before + 1
         if value is not None:
             yield value, line
 
 
-def _pieces(text: bytes, lines_before: int, source: str, limits: Limits) -> Iterator[tuple[bytes, int]]:
-    """The text between separator lines; one at the very start of a piece stays in it."""
+def _pieces(
+    text: bytes, lines_before: int, source: str, limits: Limits, *, is_each: bool
+) -> Iterator[tuple[bytes, int, InvalidSpec | None]]:
+    """The text between separator lines; one at the very start of a piece stays in it.
+
+    Where `is_each`, what is wrong with a separator is told with the piece that it begins.
+    """
     if text and not text.endswith(b"\n"):
         text += b"\n"
     start, line, counted = 0, lines_before, 0
+    problem: InvalidSpec | None = None
     for before, separator in enumerate(_SEPARATOR.finditer(text)):
         if before == limits.separators:
             raise Excessive(source, *too_torn(limits))
         line += text.count(b"\n", counted, separator.start())
         counted = separator.start()
-        _check_separator(separator[1], line + 1, source)
+        found = _wrong_with(separator[1], line + 1, source)
+        if found is not None and not is_each:
+            raise found
         if separator.start() > start:
-            yield text[start : separator.start()], lines_before
-            start, lines_before = separator.end(), line + 1
-    if start < len(text):
-        yield text[start:], lines_before
+            yield text[start : separator.start()], lines_before, problem
+            start, lines_before, problem = separator.end(), line + 1, None
+        problem = problem or found
+    if start < len(text) or problem is not None:
+        yield text[start:], lines_before, problem
 
 
-def _check_separator(rest: bytes, line: int, source: str) -> None:
+def _wrong_with(rest: bytes, line: int, source: str) -> InvalidSpec | None:
+    """What is wrong with a separator that is followed by this on its line."""
     words = rest.decode().strip()
-    if words and not words.startswith("#"):
-        raise refusal(
-            source,
-            line,
-            4,
-            "something follows `---` on its line",
-            "Put the document on the next line, or indent the text",
-        )
+    if not words or words.startswith("#"):
+        return None
+    return refusal(
+        source,
+        line,
+        4,
+        "something follows `---` on its line",
+        "Put the document on the next line, or indent the text",
+    )

@@ -121,5 +121,5 @@ def check(reference: str, allowed: Iterable[str], *, subject: str, where: str) -
     if not is_allowed(reference, allowed):
         reason = f"{where} names {told}, and nothing may be fetched from there"
         raise SourceRefused(
-            subject, reason, "Keep it in the repository, or have the operator allow the address"
+            subject, reason, "Keep it in the repository, or allow the address with rendering.remotes"
         )

@@ -419,7 +419,8 @@ class Renderer:
         except ProgramStopped as stopped:
             words = cleaned(stopped.stderr_tail, started.secrets, (str(folder),))
             reason = f"{started.program} {stopped.reason}" + (f"; it said:\n{words}" if words else "")
-            raise RenderFailed(request.name, reason, stopped.remedy) from stopped
+            remedy = f"Give it less to do, or raise programs.{stopped.limit}"
+            raise RenderFailed(request.name, reason, remedy) from stopped
         self.spent += finished.cpu
         self._check_walls(request.name, finished.walls)
         return finished

@@ -141,6 +141,8 @@ _ERRORS: Final[Mapping[str, type[TrimtabError]]] = {
     each.__name__: each for each in (InvalidSpec, RenderFailed, SourceRefused, Missing)
 }
 _ENCODER: Final = msgspec.msgpack.Encoder()
+#: what helm says last: of a flag of its own, which whoever reads it here does not have
+_OWN_ADVICE: Final = "\nUse --debug flag to render out invalid YAML"
 
 
 @let_go_if_damaged()
@@ -324,7 +326,8 @@ def _check_end(said: Said) -> None:
     if said.code < 0:
         raise Unavailable(subject, f"{program} was ended by signal {-said.code}", "Try again")
     text = said.stderr.decode("utf-8", "replace")
-    words = cleaned(text, said.started.secrets, _private(said.folder)) or "it gave no reason"
+    words = cleaned(text, said.started.secrets, _private(said.folder)).removesuffix(_OWN_ADVICE)
+    words = words or "it gave no reason"
     raise RenderFailed(subject, f"{program} could not render it:\n{words}", "")
 
 

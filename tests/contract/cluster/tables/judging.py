@@ -230,6 +230,50 @@ JUDGED: dict[str, dict[str, Any]] = {
             )
         ],
     ),
+    "paths that lead to no field that can be selected": of_schema(
+        struct(
+            spec=struct(a=STRING, m={"type": "object", "additionalProperties": STRING}, n=struct()),
+            metadatas=STRING,
+            metadata={"type": "object", "properties": {"name": STRING}},
+        ),
+        selectableFields=[
+            {"jsonPath": path}
+            for path in (
+                ".spec..a",
+                ".spec.a.",
+                "..spec.a",
+                ".",
+                "'spec.a'.x",
+                ".spec.'a.b'",
+                ".spec]",
+                ".spec.[",
+                ".spec.a[0]",
+                ".spec.m.x.y",
+                ".spec.m",
+                ".spec.n.x",
+                ".metadata.name",
+                ".metadata",
+            )
+        ],
+    ),
+    "more fields to select by than may be": of_schema(
+        struct(spec=struct(m={"type": "object", "additionalProperties": STRING}), metadatas=STRING),
+        selectableFields=[
+            {"jsonPath": path} for path in (".metadatas", *(f".spec.m.{key}" for key in "abcdefgh."))
+        ],
+    ),
+    "fields to select by apart from the schema that versions share": of_spec(
+        versions=[
+            {**versioned("v1", storage=True), "selectableFields": [{"jsonPath": ".spec.both"}]},
+            {**versioned("v1", storage=False), "name": "v2"},
+        ]
+    ),
+    "fields to select by that versions share apart from their schemas": of_spec(
+        versions=[
+            {**versioned(name, storage=name == "v1"), "selectableFields": [{"jsonPath": ".spec.both"}]}
+            for name in ("v1", "v2")
+        ]
+    ),
     "two addresses for conversion": of_spec(
         conversion={
             "strategy": "Webhook",

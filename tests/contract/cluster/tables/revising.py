@@ -402,6 +402,23 @@ OLD_NOTES: dict[str, dict[str, str]] = {
     "half a policy": {"behavior": '{"scaleDown":{"policies":[{}]}}'},
     "amounts that are none": {"metrics": '[{"type":"Pods","pods":{"targetAverageValue":"x"}}]'},
     "behaviour": {"behavior": '{"scaleUp":{"policies":[{"Type":"Pods","Value":1,"periodSeconds":5}]}}'},
+    "rules without a policy": {"behavior": '{"ScaleUp":null,"ScaleDown":{"SelectPolicy":"Min"}}'},
+    "rules of no policies": {"behavior": '{"ScaleUp":{"Policies":[]},"ScaleDown":{"Policies":null}}'},
+    "empty rules beside a metric that is wrong": {
+        "behavior": '{"ScaleUp":{}}',
+        "metrics": '[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"00"}}]',
+    },
+    "a tolerance": {
+        "behavior": '{"scaleUp":{"policies":[{"type":"Pods","value":1,"periodSeconds":5}],"tolerance":"0.1"}}'
+    },
+    "what it is said to have observed": {
+        "conditions": '[{"type":"AbleToScale","status":"True","lastTransitionTime":null}]',
+        "current-metrics": '[{"type":"Resource","resource":{"name":"cpu","currentAverageValue":"2"}}]',
+    },
+    "two wishes for processors": {
+        "metrics": '[{"type":"Resource","resource":{"name":"cpu","targetAverageUtilization":50}},'
+        '{"type":"Resource","resource":{"name":"cpu","targetAverageUtilization":60}}]'
+    },
     "metrics that are wrong": {
         "metrics": '[{"type":"Pods","pods":{"metricName":"","targetAverageValue":"0"}}]'
     },
@@ -486,4 +503,76 @@ async def an_autoscaler_that_is_written_back_in_v1_loses_nothing(stage: Stage) -
     await stage.given(AUTOSCALERS, named(AUTOSCALERS, "a", spec=spec))
     old = await stage.manifest_of(OLD_AUTOSCALERS, "a")
     await stage.update(OLD_AUTOSCALERS, "a", with_spec(old, minReplicas=2))
+    await stage.get(AUTOSCALERS, "a")
+
+
+def _old(notes: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    body = named(OLD_AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET, **spec})
+    annotations = {f"autoscaling.alpha.kubernetes.io/{name}": text for name, text in (notes or {}).items()}
+    return with_metadata(body, annotations=annotations) if annotations else body
+
+
+def _new(**spec: Any) -> dict[str, Any]:
+    return named(AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET, **spec})
+
+
+@case("create", "several versions")
+async def what_an_old_autoscaler_notes_is_completed_in_a_dry_run_too(stage: Stage) -> None:
+    body = _old({"behavior": '{"ScaleDown":{"Policies":[{"Type":"Pods","Value":1,"PeriodSeconds":5}]}}'})
+    await stage.create(OLD_AUTOSCALERS, body, write=Write(dry_run=True))
+    await stage.create(OLD_AUTOSCALERS, body)
+    await stage.patch(AUTOSCALERS, "a", {"spec": {"maxReplicas": 3}}, how=PatchType.MERGE)
+
+
+@case("update", "several versions")
+async def an_old_autoscaler_keeps_what_was_reported(stage: Stage) -> None:
+    await stage.given(AUTOSCALERS, _new())
+    status = {
+        "conditions": [{"type": "AbleToScale", "status": "True", "lastTransitionTime": None}],
+        "currentMetrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5}}}
+        ],
+    }
+    await stage.patch(AUTOSCALERS, "a", {"status": status}, how=PatchType.MERGE, subresource="status")
+    forged = {"conditions": "[]", "current-metrics": '[{"type":"Pods","pods":{"metricName":"x"}}]'}
+    await stage.update(OLD_AUTOSCALERS, "a", _old(forged, maxReplicas=4))
+    await stage.get(AUTOSCALERS, "a")
+
+
+@case("subresource", "status")
+async def a_report_in_v1_leaves_what_v2_wants(stage: Stage) -> None:
+    await stage.given(AUTOSCALERS, _new(metrics=EVERY_METRIC, behavior={"scaleUp": {}}))
+    status = {"currentCPUUtilizationPercentage": 5, "currentReplicas": 1, "desiredReplicas": 2}
+    await stage.patch(OLD_AUTOSCALERS, "a", {"status": status}, how=PatchType.MERGE, subresource="status")
+    await stage.get(AUTOSCALERS, "a")
+    report = {**named(OLD_AUTOSCALERS, "a"), "status": {**status, "currentCPUUtilizationPercentage": 6}}
+    await stage.apply(OLD_AUTOSCALERS, "a", report, force=True, subresource="status")
+    await stage.get(AUTOSCALERS, "a")
+
+
+@case("apply", "several versions")
+async def a_null_takes_nothing_from_an_owner_in_another_version(stage: Stage) -> None:
+    await stage.apply(AUTOSCALERS, "a", _new(minReplicas=2))
+    await stage.apply(OLD_AUTOSCALERS, "a", _old(minReplicas=None, maxReplicas=4), manager="two")
+    await stage.apply(AUTOSCALERS, "a", _new(minReplicas=None), manager="two")
+    await stage.apply(OLD_AUTOSCALERS, "a", _old(minReplicas=None), manager="two")
+
+
+@case("apply", "several versions")
+async def what_is_empty_is_lost_on_the_way_from_one_version_to_the_other(stage: Stage) -> None:
+    await stage.apply(OLD_AUTOSCALERS, "a", _old())
+    await stage.patch(
+        AUTOSCALERS, "a", {"spec": {"minReplicas": 2}}, how=PatchType.MERGE, write=Write(manager="one")
+    )
+    rules = {"scaleUp": {"policies": [], "tolerance": "0.1"}, "scaleDown": None}
+    await stage.apply(AUTOSCALERS, "a", _new(minReplicas=None, behavior=rules))
+    await stage.apply(AUTOSCALERS, "a", _new(minReplicas=None, behavior=rules))
+
+
+@case("apply", "several versions")
+async def an_apply_in_v1_that_changes_nothing_leaves_the_order_of_metrics(stage: Stage) -> None:
+    await stage.given(AUTOSCALERS, _new(metrics=EVERY_METRIC))
+    await stage.apply(OLD_AUTOSCALERS, "a", _old(targetCPUUtilizationPercentage=7), manager="two")
+    await stage.get(AUTOSCALERS, "a")
+    await stage.apply(OLD_AUTOSCALERS, "a", _old(maxReplicas=4), manager="two", force=True)
     await stage.get(AUTOSCALERS, "a")

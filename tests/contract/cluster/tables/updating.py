@@ -118,14 +118,23 @@ _for_each("update", "preconditions", "another uid", _other_uid)
 _for_each("update", "generation", "metadata do not move the generation", _metadata_alone)
 
 
-@case("update", "field validation strict")
-async def an_unknown_field_in_an_update(stage: Stage) -> None:
+TWICE = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1","x":"2"}}'
+
+
+async def _mistaken(stage: Stage, validation: FieldValidation) -> None:
+    write = Write(validation=validation)
     await stage.given(CONFIG_MAPS, config_map("a"))
+    await stage.given(DEPLOYMENTS, deployment("a"))
     await stage.given(GADGETS, gadget("a"))
-    for validation in FieldValidation:
-        write = Write(validation=validation)
-        await stage.update(CONFIG_MAPS, "a", config_map("a") | {"dta": {}}, write=write)
-        await stage.update(GADGETS, "a", gadget("a", sizes=1), write=write)
+    await stage.update(CONFIG_MAPS, "a", config_map("a") | {"dta": {}}, write=write)
+    await stage.update(CONFIG_MAPS, "a", TWICE, write=write)
+    await stage.update(DEPLOYMENTS, "a", deployment("a", container(imag="x"), hostNetwrk=True), write=write)
+    await stage.update(GADGETS, "a", gadget("a", sizes=1), write=write)
+
+
+for asked in FieldValidation:
+    how = asked.name.lower()
+    TABLE.add("update", f"field validation {how}", f"mistakes in an update: {how}", _mistaken, asked)
 
 
 @case("update", "bad bodies")

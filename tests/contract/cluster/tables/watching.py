@@ -6,16 +6,29 @@ from typing import Any
 
 from tests.contract.cluster.cases import Table
 from tests.contract.cluster.kinds import (
+    BOOLEAN,
     CONFIG_MAPS,
+    CONTROLLERS,
+    DEFINITIONS,
     DEPLOYMENTS,
+    EVENTS,
     GADGETS,
+    INTEGER,
+    JOBS,
     PODS,
+    SECRETS,
     SERVICES,
+    STRING,
     config_map,
+    definition,
     deployment,
     gadget,
+    is_established,
+    job,
+    named,
     pod,
     service,
+    templated,
     with_metadata,
     with_spec,
 )
@@ -86,6 +99,8 @@ async def without_a_version_a_watch_begins_with_what_exists(stage: Stage) -> Non
     await stage.given(CONFIG_MAPS, config_map("a"))
     for since in ("", "0"):
         async with stage.watching(CONFIG_MAPS, since=since) as ear:
+            await ear.hear_the_beginning()
+            await stage.given(CONFIG_MAPS, config_map(f"b{since}"))
             await ear.hear(1)
 
 
@@ -161,6 +176,195 @@ async def a_pod_that_comes_and_goes_by_its_fields(stage: Stage) -> None:
                 subresource="status",
             )
         await ear.hear(2)
+
+
+def _labelled(value: str) -> tuple[str, dict[str, Any]]:
+    return "", {"metadata": {"labels": {"x": value}}}
+
+
+def _reported(**status: Any) -> tuple[str, dict[str, Any]]:
+    return "status", {"status": status}
+
+
+#: a kind, an object of it, a selection, changes (of a subresource or of the object), and how many are told
+COMING_AND_GOING: dict[str, tuple[Resource, dict[str, Any], str, list[tuple[str, dict[str, Any]]], int]] = {
+    "a Pod by the node that it is to run on": (
+        PODS,
+        pod("a", nodeName="n"),
+        "spec.nodeName=n,status.phase!=Failed",
+        [_reported(phase="Running"), _reported(phase="Failed"), _labelled("1"), _reported(phase="Running")],
+        3,
+    ),
+    "a Pod by its address": (
+        PODS,
+        pod("a"),
+        "status.podIP=10.0.0.1",
+        [_reported(podIP="10.0.0.1", podIPs=[{"ip": "10.0.0.1"}]), _reported(phase="Running")],
+        2,
+    ),
+    "a Service by its type": (
+        SERVICES,
+        named(SERVICES, "a", spec={"ports": [{"port": 80}]}),
+        "spec.type=NodePort",
+        [("", {"spec": {"type": "NodePort"}}), _labelled("1"), ("", {"spec": {"type": "ClusterIP"}})],
+        3,
+    ),
+    "a Secret by its type": (
+        SECRETS,
+        named(SECRETS, "a", type="example.com/x"),
+        "type!=Opaque",
+        [_labelled("1"), ("", {"data": {"k": "dg=="}})],
+        2,
+    ),
+    "an Event by its reason": (
+        EVENTS,
+        named(EVENTS, "a", involvedObject={"kind": "Pod", "name": "p"}, reason="Began", type="Normal"),
+        "reason=Ended,involvedObject.kind=Pod",
+        [("", {"reason": "Ended"}), ("", {"count": 2}), ("", {"reason": "Began"})],
+        3,
+    ),
+    "a Job by how often it succeeded": (
+        JOBS,
+        job("a"),
+        "status.successful=0",
+        [_labelled("1"), _reported(succeeded=1), _labelled("2")],
+        2,
+    ),
+    "a controller by its replicas": (
+        CONTROLLERS,
+        templated(CONTROLLERS, "a", selector={"app": "a"}),
+        "status.replicas=1",
+        [_reported(replicas=1), _reported(replicas=1, readyReplicas=1), _reported(replicas=2)],
+        3,
+    ),
+}
+
+
+async def _selected(
+    stage: Stage,
+    kind: Resource,
+    body: dict[str, Any],
+    fields: str,
+    changes: list[tuple[str, dict[str, Any]]],
+    told: int,
+) -> None:
+    """Listen in every way to an object that comes into a selection of fields, leaves it, and goes."""
+    if kind is EVENTS:
+        body = {**body, "involvedObject": {**body["involvedObject"], "namespace": stage.namespace}}
+    await stage.given(kind, body)
+    since, select = await stage.version_of(kind, "a"), Selection(fields=fields)
+    async with (
+        stage.watching(kind, since=since, select=select) as ear,
+        stage.watching(kind, since="0", select=select) as at_hand,
+        stage.watching(kind, initial=True, select=select) as anew,
+    ):
+        for late in (at_hand, anew):
+            await late.hear_the_beginning()
+        for subresource, patch in changes:
+            await stage.cluster.patch(
+                kind, "a", patch, how=PatchType.MERGE, namespace=stage.namespace, subresource=subresource
+            )
+        for each in (ear, at_hand, anew):
+            await each.hear(told)
+    async with stage.watching(kind, since=since, select=select) as ear:
+        await ear.hear(told)
+    for again in ("0", ""):
+        async with stage.watching(kind, since=again, select=select) as ear:
+            await ear.hear_the_beginning()
+
+
+for name_, given_ in COMING_AND_GOING.items():
+    TABLE.add("watch", "field selectors", f"{name_} comes and goes", _selected, *given_)
+
+
+def _valves() -> dict[str, Any]:
+    """A kind whose objects may be selected by fields of their own, in two versions by others."""
+    spec = {"type": "object", "properties": {"s": {"default": "d", **STRING}, "n": INTEGER, "b": BOOLEAN}}
+    made = definition(
+        "Valve",
+        "selected.trimtab.dev",
+        spec=spec,
+        subresources={"status": {}},
+        selectableFields=[
+            {"jsonPath": path} for path in (".spec.s", ".spec.n", ".spec.b", ".status.selector")
+        ],
+    )
+    (first,) = made["spec"]["versions"]
+    root = {**first["schema"]["openAPIV3Schema"], "description": "The same, selected otherwise."}
+    second = {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": root}}
+    fewer = {"selectableFields": [{"jsonPath": ".spec.s"}]}
+    return with_spec(made, versions=[first, {**first, **second, **fewer}])
+
+
+@case("watch", "field selectors")
+async def a_custom_object_comes_and_goes_by_fields_of_its_own(stage: Stage) -> None:
+    body = _valves()
+    await stage.given(DEFINITIONS, body)
+    await stage.until(DEFINITIONS, body["metadata"]["name"], is_established)
+    await stage.served(body)
+    old, new = (
+        Resource(
+            group="selected.trimtab.dev", version=version, kind="Valve", plural="valves", namespaced=True
+        )
+        for version in ("v1", "v2")
+    )
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("", {"spec": {"s": "x", "n": 1, "b": True}}),
+        _labelled("1"),
+        ("", {"spec": {"s": None, "n": None, "b": None}}),
+        _reported(selector="on"),
+        ("", {"spec": {"s": "", "n": 0, "b": False}}),
+        _reported(selector=None),
+    ]
+    for kind, fields, told in (
+        (old, "spec.s=x", 3),
+        (old, "spec.s=d", 4),
+        (old, "spec.s=", 2),
+        (old, "spec.n=1,spec.b=true", 3),
+        (old, "spec.n=", 4),
+        (old, "spec.n!=0", 5),
+        (old, "spec.b=false,status.selector=on", 2),
+        (old, "status.selector=", 5),
+        (new, "spec.s!=d", 5),
+    ):
+        await _selected(stage, kind, named(kind, "a", spec={}), fields, changes, told)
+        await stage.cluster.delete(kind, "a", namespace=stage.namespace)
+    for fields in ("spec.n=1", ".spec.s=x", "spec=x", "status.selector=on"):
+        async with stage.watching(new, select=Selection(fields=fields)) as ear:
+            await ear.hear(1)
+    await stage.cluster.delete(DEFINITIONS, body["metadata"]["name"])
+
+
+@case("watch", "field selectors")
+async def a_deletion_is_told_to_whom_the_object_was_in_view(stage: Stage) -> None:
+    await stage.given(PODS, pod("a", nodeName="n"), pod("b", nodeName="n"))
+    since = await stage.version_of(PODS, "b")
+    select = Selection(fields="status.phase=Running")
+    async with stage.watching(PODS, since=since, select=select) as ear:
+        subresource, patch = _reported(phase="Running")
+        await stage.cluster.patch(
+            PODS, "b", patch, how=PatchType.MERGE, namespace=stage.namespace, subresource=subresource
+        )
+        for name in ("a", "b"):
+            await stage.cluster.delete(PODS, name, namespace=stage.namespace, how=Deletion(grace_seconds=0))
+        await ear.hear(2)
+
+
+@case("watch", "field selectors")
+async def all_namespaces_are_narrowed_to_one(stage: Stage) -> None:
+    await stage.given(CONFIG_MAPS, config_map("a"))
+    since = await stage.version_of(CONFIG_MAPS, "a")
+    for fields in (f"metadata.namespace={stage.namespace}", "metadata.name=z", "metadata.namespace=Not One"):
+        select = Selection(fields=fields, labels=f"here={stage.namespace}")
+        async with stage.watching(CONFIG_MAPS, since=since, namespace="", select=select) as ear:
+            if "Not" not in fields:
+                await stage.cluster.apply(
+                    CONFIG_MAPS,
+                    "z",
+                    config_map("z", {"here": stage.namespace}, k=fields),
+                    namespace=stage.namespace,
+                )
+                await ear.hear(1)
 
 
 @case("watch", "selectors")

@@ -6,6 +6,7 @@ Schemas are judged by `openapi`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +35,13 @@ COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 SELECTABLE = ("boolean", "integer", "string")
 MOST_SELECTABLE = 8
+#: what a path is cut into: texts in quotes, dots, brackets, and what stands between them
+STEP = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
+#: fields to select by stand where the schema stands, at a version or at the top; the words are the server's
+WITHOUT_SCHEMA = {
+    "schema": "`version.schema.openAPIV3Schema` is not included",
+    "validation": "validations.schema is included",
+}
 LONGEST_WARNING = 256
 APPROVAL = "api-approved.kubernetes.io"
 PROTECTED = ("k8s.io", "kubernetes.io")
@@ -230,8 +238,11 @@ def _parts(holder: Json, path: str, schema: str, *, has_status: bool) -> Causes:
         yield from _scale(scale, f"{path}.subresources.scale")
     for number, column in entries(holder.get("additionalPrinterColumns")):
         yield from _column(column, f"{path}.additionalPrinterColumns[{number}]")
-    if holder.get("selectableFields"):
-        yield from _selectable(holder["selectableFields"], declared or {}, f"{path}.selectableFields")
+    fields, where = holder.get("selectableFields"), f"{path}.selectableFields"
+    if fields and isinstance(declared, dict):
+        yield from _selectable(fields, declared, where)
+    elif fields:
+        yield invalid(where, "", f"may only be set when {WITHOUT_SCHEMA[schema]}")
 
 
 def _scale(scale: Json, path: str) -> Causes:
@@ -275,11 +286,12 @@ def _selectable(fields: Sequence[Json], schema: Json, path: str) -> Causes:
         if not text:
             yield required(where)
             continue
-        found = _declared(text, schema)
+        steps = STEP.findall(text)
+        found = _declared(steps, schema)
         if isinstance(found, str):
             yield invalid(where, text, f"is an invalid path: {found}")
             continue
-        if text.startswith(".metadata"):
+        if steps[1] == "metadata":
             yield invalid(where, text, "must not point to fields in metadata")
         if found.get("type") not in SELECTABLE:
             told = "must point to a field of type string, boolean or integer."
@@ -291,19 +303,28 @@ def _selectable(fields: Sequence[Json], schema: Json, path: str) -> Causes:
         yield too_many(path, len(seen), MOST_SELECTABLE)
 
 
-def _declared(text: str, schema: Json) -> Json | str:
-    """The schema that a path leads to, or why it leads nowhere."""
-    if "[" in text:
-        return "array notation is not allowed"
-    if not text.startswith("."):
-        return f"expected [ or . but got: {text.partition('.')[0]}"
-    for name in text[1:].split("."):
-        if not name:
+def _declared(steps: Sequence[str], schema: Json) -> Json | str:
+    """The schema that a path leads to, or why it leads nowhere.
+
+    A dot takes whatever follows for a name, be it another dot; of a map any name will do.
+    """
+    left = iter(steps)
+    for step in left:
+        if step == "[":
+            return "array notation is not allowed"
+        if step != ".":
+            return f"expected [ or . but got: {step}"
+        name = next(left, None)
+        if name is None:
             return "unexpected end of JSON path"
-        fields = schema.get("properties") or {}
-        if name not in fields:
+        inner = schema.get("properties") or {}
+        if not inner and "additionalProperties" in schema:
+            any_other = schema["additionalProperties"]
+            schema = any_other if isinstance(any_other, dict) else {}
+        elif name in inner:
+            schema = inner[name]
+        else:
             return "does not refer to a valid field"
-        schema = fields[name]
     return schema
 
 

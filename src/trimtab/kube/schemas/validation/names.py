@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trimtab.kube.schemas.validation.causes import Causes, each_invalid, invalid, too_long
+from trimtab.resources.names import LABEL, LONGEST_LABEL
 
 Problems = tuple[str, ...]
 NameRule = Callable[[str], Problems]
 
-LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 WILDCARD = rf"\*\.{SUBDOMAIN}"
@@ -47,7 +47,7 @@ def _starts_and_ends(subject: str) -> str:
 
 def dns_label(text: str) -> Problems:
     """A DNS label: the name of a namespace or container."""
-    wrong = _longer_than(text, 63)
+    wrong = _longer_than(text, LONGEST_LABEL)
     if follows(LABEL, text):
         return wrong
     if follows(SUBDOMAIN, text):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from msgspec import Struct, structs
 
 from trimtab.errors import InvalidSpec, Missing, RenderFailed, SourceRefused
+from trimtab.resources.names import is_namespace_name
 from trimtab.resources.yaml import load
 from trimtab.sources.rendering import archives, remotes, schemas
 from trimtab.sources.rendering.cleaning import is_telling, secret_texts
@@ -40,7 +41,6 @@ from trimtab.sources.trees import EntryKind
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _RELEASE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VERSION: Final = re.compile(r"v?\d+\.\d+(\.\d+)?[-+.A-Za-z0-9]{0,60}")
 _API: Final = re.compile(r"[A-Za-z0-9./-]{1,300}")
 _UNESCAPED_COMMA: Final = re.compile(r"(?<!\\),")
@@ -94,19 +94,19 @@ def _destination(job: Job, options: Helm) -> Iterator[str]:
     """Where the release goes and what that cluster can do."""
     namespace = options.namespace or job.namespace
     if namespace:
-        _expect(_NAMESPACE, namespace, "namespace", job)
+        _expect(is_namespace_name, namespace, "namespace", job)
         yield f"--namespace={namespace}"
     kube_version = options.kube_version or job.capabilities.kube_version
     if kube_version:
-        _expect(_VERSION, kube_version, "version of Kubernetes", job)
+        _expect(_VERSION.fullmatch, kube_version, "version of Kubernetes", job)
         yield f"--kube-version={kube_version}"
     for api in options.api_versions or job.capabilities.api_versions:
-        _expect(_API, api, "API version", job)
+        _expect(_API.fullmatch, api, "API version", job)
         yield f"--api-versions={api}"
 
 
-def _expect(pattern: re.Pattern[str], text: str, what: str, job: Job) -> None:
-    if not pattern.fullmatch(text):
+def _expect(fits: Callable[[str], object], text: str, what: str, job: Job) -> None:
+    if not fits(text):
         raise InvalidSpec(job.subject, f"{shown(text)} is no {what}", "Mend it")
 
 
