@@ -123,7 +123,6 @@ async def test_a_folder_that_says_the_same_is_not_rendered_again_and_one_that_ch
     (folder / "a.yaml").write_text(MANIFEST)
     unit = replace(unit_of(""), source=recorded(AppSource(folder=str(folder))))
     async with manifests_with(tmp_path) as manifests:
-        await manifests.get_ready()
         first = await manifests.generate(unit, "")
         assert await manifests.generate(unit, first.revision) is first
         (folder / "a.yaml").write_text(MANIFEST.replace("private", "other"))

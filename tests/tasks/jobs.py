@@ -20,6 +20,18 @@ def pid(_: bytes) -> bytes:
     return str(os.getpid()).encode()
 
 
+_REMEMBERED: list[bytes] = []
+
+
+def remember(payload: bytes) -> bytes:
+    _REMEMBERED.append(payload)
+    return b""
+
+
+def recall(_: bytes) -> bytes:
+    return b"".join(_REMEMBERED)
+
+
 def reverse(payload: bytes) -> bytes:
     return payload[::-1]
 

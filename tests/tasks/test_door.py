@@ -13,6 +13,7 @@ def test_the_door_offers_exactly_these_names() -> None:
         "DeadlinePassed",
         "Decision",
         "GiveUp",
+        "Hint",
         "JobRaised",
         "KeyedWork",
         "KeyedWorkers",

@@ -23,6 +23,7 @@ from tests.tasks import jobs
 from trimtab.errors import RenderFailed, Unavailable
 from trimtab.tasks import (
     DeadlinePassed,
+    Hint,
     JobRaised,
     ManualClock,
     PoolPolicy,
@@ -131,6 +132,32 @@ async def test_a_worker_that_was_hired_beforehand_gets_the_first_job(pool: Worke
     await pool.hire()
     (hired,) = pool.snapshot().workers
     assert int(await pool.run(jobs.pid, b"", deadline=A_MINUTE)) == hired.pid
+
+
+@pytest.mark.parametrize("hint", [jobs.remember, jobs.stumble])
+async def test_a_worker_heeds_a_hint_before_the_first_job_and_nobody_hears_of_it(
+    hint: Callable[[bytes], bytes],
+) -> None:
+    known = b"a word" if hint is jobs.remember else b""
+    async with WorkerProcesses(PoolPolicy(size=1)) as pool:
+        await pool.hire(Hint(reference_of(hint), b"a word"))
+        assert await pool.run(jobs.recall, b"", deadline=A_MINUTE) == known
+        assert await pool.run(jobs.shout, b"quiet", deadline=A_MINUTE) == b"QUIET"
+
+
+async def test_a_worker_that_is_there_is_given_no_hint() -> None:
+    async with WorkerProcesses(PoolPolicy(size=1)) as pool:
+        await pool.hire()
+        await pool.hire(Hint(reference_of(jobs.remember), b"a word"))
+        assert await pool.run(jobs.recall, b"", deadline=A_MINUTE) == b""
+
+
+async def test_memory_that_a_hint_takes_is_bounded_like_that_of_a_job() -> None:
+    async with WorkerProcesses(PoolPolicy(size=1, memory_limit=300_000_000)) as pool:
+        await pool.hire(Hint(reference_of(jobs.fill_memory), b""))
+        with pytest.raises(WorkerCrashed, match="ran out of memory"):
+            await pool.run(jobs.shout, b"", deadline=A_MINUTE)
+        assert await pool.run(jobs.shout, b"again", deadline=A_MINUTE) == b"AGAIN"
 
 
 async def test_a_worker_imports_where_its_jobs_come_from_before_it_is_ready() -> None:

@@ -1,18 +1,14 @@
-"""Opens the apps of a cluster: what takes longest is begun first, and nothing waits that need not.
-
-This module is light: what it takes to speak to a cluster is imported while a worker process starts.
-"""
+"""Opens the apps of a cluster: what takes longest is begun first, and nothing waits that need not."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from trimtab.app.sources import open_manifests
-from trimtab.errors import TrimtabError
 from trimtab.programs import Tell, silently
-from trimtab.tasks import plain_group
+from trimtab.tasks import WorkerProcesses, plain_group
 
 if TYPE_CHECKING:
     from trimtab.app.apps import Apps
@@ -29,19 +25,15 @@ async def open_apps(
     *,
     path: str,
     who: str,
-    renders: bool = False,
     tell: Tell = silently,
+    workers: WorkerProcesses | None = None,
 ) -> AsyncIterator[Apps]:
     """Open the apps of a cluster.
 
     `path` is where outside programs are looked for first; `who` names this process to others who wait for it.
-    Whoever is about to have sources rendered says so with `renders`; `tell` hears of programs that are
-    fetched for it.
+    `tell` hears of programs that are fetched to render sources; `workers` may be at it already.
     """
-    async with open_manifests(settings, path=path, tell=tell) as manifests:
-        if renders:
-            with suppress(TrimtabError):  # whoever renders meets the same trouble, and says so
-                await manifests.get_ready()
+    async with open_manifests(settings, path=path, tell=tell, workers=workers) as manifests:
         from trimtab.app.apps import Apps
         from trimtab.kube import connect
 

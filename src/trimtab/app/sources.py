@@ -33,7 +33,7 @@ from trimtab.sources.rendering.rendered import Rendered
 from trimtab.sources.rendering.specs import Capabilities
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
-from trimtab.tasks import plain_group
+from trimtab.tasks import WorkerProcesses, plain_group
 
 if TYPE_CHECKING:
     from trimtab.engine.units import Generated, SyncUnit
@@ -48,11 +48,12 @@ ASSUMED: Final = Capabilities()
 
 @asynccontextmanager
 async def open_manifests(
-    settings: Settings, *, path: str, tell: Tell = silently
+    settings: Settings, *, path: str, tell: Tell = silently, workers: WorkerProcesses | None = None
 ) -> AsyncIterator[SourceManifests]:
     """Get ready to make manifests.
 
     `path` is where outside programs are looked for first; `tell` hears of those that have to be fetched.
+    `workers` may have been started before, and are ended here.
     """
 
     def repositories() -> Repositories:
@@ -70,6 +71,7 @@ async def open_manifests(
             bases=_bringing(standby.get),
             charts=_bringing_charts(charts.get),
             tell=tell,
+            workers=workers,
         ) as renderer,
     ):
         yield SourceManifests(renderer, standby.get, charts.get, Wishes(settings.repositories), ASSUMED)
@@ -218,10 +220,6 @@ class SourceManifests:
     def use_key(self, key: bytes) -> None:
         """Name what is rendered from now on by this key, as others do who have it."""
         self._renderer.use_key(key)
-
-    async def get_ready(self) -> None:
-        """Have a worker start that the first render would else have to wait for."""
-        await self._renderer.get_ready()
 
     async def generate(self, unit: SyncUnit, revision: str, *, no_cache: bool = False) -> Generated:
         """The manifests of the unit's sources, at a revision or those that the sources name."""

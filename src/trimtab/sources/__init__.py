@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trimtab.sources.rendering.origins import ChartOrigin, FolderOrigin, RevisionOrigin
     from trimtab.sources.rendering.render import Renderer, Request
     from trimtab.sources.rendering.store import key_in
+    from trimtab.sources.rendering.workers import reading_ahead, workers_for
     from trimtab.sources.repositories.credentialfile import CredentialFile
     from trimtab.sources.repositories.gittree import GitTree, MountedTree, tree_of
     from trimtab.sources.repositories.lookout import Repositories
@@ -29,6 +30,7 @@ else:
             "rendering.origins": ("ChartOrigin", "FolderOrigin", "RevisionOrigin"),
             "rendering.render": ("Renderer", "Request"),
             "rendering.store": ("key_in",),
+            "rendering.workers": ("reading_ahead", "workers_for"),
             "repositories.credentialfile": ("CredentialFile",),
             "repositories.gittree": ("GitTree", "MountedTree", "tree_of"),
             "repositories.lookout": ("Repositories",),
@@ -50,5 +52,7 @@ __all__ = [
     "Request",
     "RevisionOrigin",
     "key_in",
+    "reading_ahead",
     "tree_of",
+    "workers_for",
 ]

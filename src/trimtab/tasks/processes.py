@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -94,6 +94,14 @@ class PoolPolicy(Struct, frozen=True, kw_only=True):
             raise ValueError("size and jobs_per_worker must be at least 1")
 
 
+class Hint(NamedTuple):
+    """Something to do beforehand: a function by its reference, which need not be imported here."""
+
+    function: str
+    #: small enough to wait in a socket
+    payload: bytes
+
+
 class WorkerReport(Struct, frozen=True, kw_only=True):
     """One worker process: how many jobs it has done, and what it does now since when."""
 
@@ -158,12 +166,15 @@ class WorkerProcesses:
             raise error_of(answer, name)
         return answer
 
-    async def hire(self) -> None:
-        """Have a worker process start now, rather than when the first job comes; nobody waits for it here."""
+    async def hire(self, hint: Hint | None = None) -> None:
+        """Have a worker process start now, rather than when the first job comes; nobody waits for it here.
+
+        What it is hinted at it does at once, for the sake of the first job; nobody hears how that ends.
+        """
         slot = await self._free_slot("a worker process")
         try:
             if slot.worker is None:
-                slot.worker = await _hire(self._policy)
+                slot.worker = await _hire(self._policy, hint)
             if self._closed:  # while the worker started
                 self._dismiss(slot)
         finally:
@@ -389,10 +400,10 @@ class _Worker:
         )
 
 
-async def _hire(policy: PoolPolicy) -> _Worker:
+async def _hire(policy: PoolPolicy, hint: Hint | None = None) -> _Worker:
     """Start a worker process; it has yet to be greeted."""
     try:
-        return await _started(policy)
+        return await _started(policy, hint)
     except OSError as error:
         raise WorkerCrashed("a worker process", f"it could not be started: {error}") from error
 
@@ -402,12 +413,14 @@ def _close(channel: socket.socket) -> None:
         channel.close()
 
 
-async def _started(policy: PoolPolicy) -> _Worker:
+async def _started(policy: PoolPolicy, hint: Hint | None) -> _Worker:
     with ExitStack() as undone:
         lifeline = _Lifeline()
         undone.callback(lifeline.cut)
         ours, theirs = socket.socketpair()
         undone.callback(_close, ours)
+        if hint is not None:  # it waits in the socket: this process may be busy when the other is ready
+            ours.sendall(framed(Tag.HINT, hint.function.encode()) + framed(Tag.PAYLOAD, hint.payload))
         with theirs:
             reader, writer = await asyncio.open_connection(sock=ours, limit=CHUNK)
             undone.callback(writer.transport.abort)

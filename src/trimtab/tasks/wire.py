@@ -32,6 +32,7 @@ class Tag(enum.IntEnum):
     PAYLOAD = 3  # pool: its argument
     RETURNED = 4  # worker: the result
     RAISED = 5  # worker: a Raised, as JSON
+    HINT = 6  # pool: like FUNCTION, where nobody waits for an answer
 
 
 class Raised(Struct, frozen=True, kw_only=True):

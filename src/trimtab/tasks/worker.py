@@ -90,7 +90,21 @@ def _silence() -> None:
 def _serve(channel: socket.socket) -> None:
     _send(channel, Tag.READY, b"")
     while (call := _receive_call(channel)) is not None:
-        _answer(channel, *call)
+        tag, name, payload = call
+        if tag is Tag.HINT:
+            _heed(name, payload)
+        else:
+            _answer(channel, name, payload)
+
+
+def _heed(name: str, payload: bytes) -> None:
+    """Do what may be of use to later jobs; should it fail, the job that needed it meets the same trouble."""
+    try:
+        _called(name, payload)
+    except MemoryError:
+        raise
+    except BaseException:  # noqa: BLE001, S110 - nobody hears of it
+        pass
 
 
 def _answer(channel: socket.socket, name: str, payload: bytes) -> None:
@@ -119,16 +133,20 @@ def _function(name: str) -> Function:
     return found
 
 
-def _receive_call(channel: socket.socket) -> tuple[str, bytes] | None:
-    """The next function's name and payload; None when the owner has hung up."""
-    name = _receive(channel)
-    payload = None if name is None else _receive(channel)
-    return None if name is None or payload is None else (name.decode(), payload)
+def _receive_call(channel: socket.socket) -> tuple[Tag, str, bytes] | None:
+    """What is asked, the function's name and its payload; None when the owner has hung up."""
+    asked = _receive(channel)
+    argument = None if asked is None else _receive(channel)
+    return None if asked is None or argument is None else (asked[0], asked[1].decode(), argument[1])
 
 
-def _receive(channel: socket.socket) -> bytes | None:
+def _receive(channel: socket.socket) -> tuple[Tag, bytes] | None:
     packed = _receive_exactly(channel, HEADER_SIZE)
-    return None if packed is None else _receive_exactly(channel, read_header(packed)[1])
+    if packed is None:
+        return None
+    tag, length = read_header(packed)
+    body = _receive_exactly(channel, length)
+    return None if body is None else (tag, body)
 
 
 def _receive_exactly(channel: socket.socket, length: int) -> bytes | None:

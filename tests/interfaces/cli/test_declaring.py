@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from trimtab.app import Apps
 from trimtab.app.appsources import HERE, AppSource, AppSources, recorded, sources_of
+from trimtab.app.headstart import FolderAhead
 from trimtab.engine.places import Place
 from trimtab.engine.units import Automated, Destination, Policy, SyncUnit, UnitStatus
 from trimtab.errors import Conflict, InvalidSpec
@@ -19,6 +20,7 @@ from trimtab.interfaces.cli.declaring import (
     Meant,
     app_meant,
     check_move,
+    folder_ahead,
     source_asked,
     sources_asked,
     unit_asked,
@@ -236,3 +238,10 @@ async def test_a_name_that_only_follows_from_a_folder_moves_nothing_whatever_is_
     assert "--move" not in refused.value.remedy
     with pytest.raises(Conflict, match="or move this one with --app chart --move"):
         await app_meant(kept(), said)
+
+
+def test_a_folder_that_is_named_is_known_before_the_cluster_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert folder_ahead(asked(str(tmp_path / "link"), "/live/")) == FolderAhead(str(tmp_path), "live")
+    others = [asked(APP), asked(URL, "live"), asked(""), asked(str(tmp_path), "", "v1")]
+    assert [folder_ahead(each) for each in others] == [None] * 4

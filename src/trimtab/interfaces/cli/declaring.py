@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
@@ -17,6 +18,7 @@ from trimtab.interfaces.cli.origins import name_for, nothing_called, source_name
 if TYPE_CHECKING:
     from trimtab.app import Apps
     from trimtab.app.appsources import AppSource, AppSources
+    from trimtab.app.headstart import FolderAhead
     from trimtab.app.tuning import Tuning
     from trimtab.engine.operations import Operation
     from trimtab.engine.units import Policy, SyncUnit
@@ -191,6 +193,16 @@ def sources_asked(asked: Asked, known: AppSources | None = None) -> AppSources |
         return None if source is None else AppSources((source,))
     is_known = source_meant(asked) is None or _place(source) == _place(known.main)
     return known.with_main(source) if is_known else AppSources((source,))
+
+
+def folder_ahead(asked: Asked) -> FolderAhead | None:
+    """The folder that is about to be rendered, as far as the command line alone tells."""
+    from trimtab.app.headstart import FolderAhead
+
+    folder = Path(asked.source)
+    if not asked.source or asked.chart or asked.revision or not folder.is_dir():
+        return None
+    return FolderAhead(str(folder.resolve()), asked.path.strip("/"))
 
 
 def source_meant(asked: Asked) -> AppSource | None:

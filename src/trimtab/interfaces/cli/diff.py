@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.cautions import of_pin
-from trimtab.interfaces.cli.declaring import Asked, source_meant, source_options, unit_asked
+from trimtab.interfaces.cli.declaring import Asked, folder_ahead, source_meant, source_options, unit_asked
 from trimtab.interfaces.cli.files import check_stdin
 from trimtab.interfaces.cli.output import paper_at, show, tell_warnings, words_option
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
@@ -101,7 +101,7 @@ async def _of_app(invocation: Invocation, reach: Reach, asked: Asked) -> tuple[D
     from msgspec.structs import replace
 
     named = source_meant(asked)
-    async with apps_at(invocation, reach, renders=True) as apps:
+    async with apps_at(invocation, reach, renders=True, ahead=folder_ahead(asked)) as apps:
         unit = await unit_asked(apps, asked)
         # Whoever names a source wants to know about that one, whatever the app is held at.
         looked_at = unit if named is None else replace(unit, pinned=None)

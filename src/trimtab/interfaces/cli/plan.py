@@ -14,6 +14,7 @@ from trimtab.interfaces.cli.declaring import (
     app_meant,
     apps_options,
     check_move,
+    folder_ahead,
     operation_asked,
     source_asked,
     unit_asked,
@@ -110,7 +111,7 @@ async def _planned(
 
     plans: list[SyncPlan] = []
     stored: list[StoredPlan] = []
-    async with apps_at(invocation, reach, renders=True) as apps:
+    async with apps_at(invocation, reach, renders=True, ahead=folder_ahead(asked[0])) as apps:
         for each in asked:
             meant, operation = await app_meant(apps, each), operation_asked(each)
             if is_stored:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import pwd
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,7 @@ from trimtab.interfaces.cli.verbs import Invocation
 if TYPE_CHECKING:
     from trimtab.apiserver.background import State
     from trimtab.app import Apps
+    from trimtab.app.headstart import FolderAhead
     from trimtab.kube import Access
     from trimtab.settings import Settings
 
@@ -77,19 +79,27 @@ def user_of(environment: Mapping[str, str]) -> str:
 
 
 @asynccontextmanager
-async def apps_at(invocation: Invocation, reach: Reach, *, renders: bool = False) -> AsyncIterator[Apps]:
-    """The apps of the cluster that is meant; whoever is about to have sources rendered `renders`."""
-    from trimtab.app import open_apps
+async def apps_at(
+    invocation: Invocation, reach: Reach, *, renders: bool = False, ahead: FolderAhead | None = None
+) -> AsyncIterator[Apps]:
+    """The apps of the cluster that is meant.
+
+    Whoever is about to have sources rendered `renders`, and names a folder that is the first of them.
+    """
+    from trimtab.app.headstart import head_start
     from trimtab.interfaces.cli.configuration import settings_of
-    from trimtab.interfaces.cli.output import tell_fetches
 
     settings, environment = settings_of(invocation), invocation.environment
-    access = access_of(invocation, reach, settings)
-    who = f"{user_of(environment)}@{socket.gethostname()} (process {os.getpid()})"
-    path = environment.get("PATH", "")
-    tell = tell_fetches()
-    async with open_apps(access, settings, path=path, who=who, renders=renders, tell=tell) as apps:
-        yield apps.within(reach.namespace) if reach.namespace else apps
+    async with head_start(settings.rendering, ahead) if renders else nullcontext() as workers:
+        from trimtab.app import open_apps
+        from trimtab.interfaces.cli.output import tell_fetches
+
+        access = access_of(invocation, reach, settings)
+        who = f"{user_of(environment)}@{socket.gethostname()} (process {os.getpid()})"
+        path, tell = environment.get("PATH", ""), tell_fetches()
+        async with open_apps(access, settings, path=path, who=who, tell=tell, workers=workers) as apps:
+            gc.freeze()  # what was imported stays: it need not be looked through for what can be let go
+            yield apps.within(reach.namespace) if reach.namespace else apps
 
 
 def access_of(invocation: Invocation, reach: Reach, settings: Settings, *, is_told: bool = True) -> Access:

@@ -11,7 +11,14 @@ import click
 
 from trimtab.interfaces.cli.cautions import of_hold, of_move
 from trimtab.interfaces.cli.consent import agreed_to
-from trimtab.interfaces.cli.declaring import Asked, app_meant, app_options, check_move, operation_asked
+from trimtab.interfaces.cli.declaring import (
+    Asked,
+    app_meant,
+    app_options,
+    check_move,
+    folder_ahead,
+    operation_asked,
+)
 from trimtab.interfaces.cli.lastwords import LastWords, goes_on
 from trimtab.interfaces.cli.output import words_option
 from trimtab.interfaces.cli.patience import timeout_option
@@ -97,7 +104,7 @@ def sync(
 async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish) -> None:
     from trimtab.interfaces.cli.output import tell_warnings
 
-    async with apps_at(invocation, reach, renders=True) as apps:
+    async with apps_at(invocation, reach, renders=True, ahead=folder_ahead(asked)) as apps:
         meant, operation = await app_meant(apps, asked), operation_asked(asked)
         if not wish.dry_run:
             check_move(meant, asked)

@@ -51,9 +51,10 @@ from trimtab.sources.rendering.sandbox import PrivateFolders
 from trimtab.sources.rendering.sharing import Member, Sharing
 from trimtab.sources.rendering.specs import Capabilities, SourceSpec
 from trimtab.sources.rendering.store import key_in
+from trimtab.sources.rendering.workers import workers_for
 from trimtab.sources.repositories.credentials import Belonging
 from trimtab.sources.repositories.revisions import Revision, Wanted
-from trimtab.tasks import PoolPolicy, WorkerProcesses, plain_group
+from trimtab.tasks import WorkerProcesses, plain_group
 
 _ENCODER = msgspec.msgpack.Encoder()
 _PREPARED: msgspec.msgpack.Decoder[work.Prepared] = msgspec.msgpack.Decoder(work.Prepared)
@@ -109,10 +110,11 @@ class Renderer:
         bases: Bring | None = None,
         charts: BringChart | None = None,
         tell: Tell = silently,
+        workers: WorkerProcesses | None = None,
     ) -> None:
         """`path` is where programs are looked for; `bases` fetches remote bases, `charts` dependencies.
 
-        `tell` hears how far a program has come that is fetched.
+        `tell` hears how far a program has come that is fetched. `workers` may have been started before.
         """
         self._tell = tell
         self._bring = bases
@@ -128,7 +130,7 @@ class Renderer:
         )
         self._bounds = Bounds(files=settings.source_files, bytes=settings.source_size)
         self._folders = PrivateFolders(sandbox.folder_for(settings))
-        self._pool = WorkerProcesses(PoolPolicy(size=settings.concurrency, module=work.__name__))
+        self._pool = workers or workers_for(settings)
         self._turns = asyncio.Semaphore(settings.concurrency)
         # Whoever is let in may keep a filled folder while it waits for others to share a process with.
         self._places = asyncio.Semaphore(settings.concurrency * settings.together)
@@ -175,10 +177,6 @@ class Renderer:
             raise RenderFailed(request.name, "the render has no result", "Remove the render cache")
         warnings = (*answer.rendered.warnings, *fetched.warnings)
         return structs.replace(answer.rendered, warnings=warnings)
-
-    async def get_ready(self) -> None:
-        """Have a worker start that the first render would else have to wait for."""
-        await self._pool.hire()
 
     async def keys(self, requests: Sequence[Request]) -> tuple[str, ...]:
         """For each request the key of its answer if that is known, else an empty text; renders nothing."""

@@ -25,21 +25,23 @@ from trimtab.sources.rendering.affected import changed
 from trimtab.sources.rendering.cleaning import cleaned
 from trimtab.sources.rendering.dependencies import DependenciesWanted, Dependency
 from trimtab.sources.rendering.detection import tool_for
-from trimtab.sources.rendering.generators import GENERATORS
+from trimtab.sources.rendering.generators import GENERATORS, plain
 from trimtab.sources.rendering.identity import Record, Trace
 from trimtab.sources.rendering.jobs import Call, Job, ProgramName, Ready
-from trimtab.sources.rendering.looking import Trees
-from trimtab.sources.rendering.origins import AnyOrigin, Origin, let_go_if_damaged, opened
+from trimtab.sources.rendering.looking import MAIN, Trees
+from trimtab.sources.rendering.origins import AnyOrigin, FolderOrigin, Origin, let_go_if_damaged, opened
 from trimtab.sources.rendering.paths import joined, shown
 from trimtab.sources.rendering.remotes import BaseWanted
 from trimtab.sources.rendering.rendered import NAMELESS, Made, Rendered, Tool, name_of
 from trimtab.sources.rendering.sandbox import fill
 from trimtab.sources.rendering.sealing import Seal
+from trimtab.sources.rendering.specs import SourceSpec
 from trimtab.sources.rendering.store import RenderStore
 from trimtab.sources.trees import EntryKind, Tree
 
 _ORIGINS: Final = msgspec.msgpack.Decoder(tuple[Origin, Origin])
 _RECORD: Final = msgspec.msgpack.Decoder(Record)
+_PLACE: Final = msgspec.msgpack.Decoder(tuple[str, str])
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
@@ -158,6 +160,16 @@ def prepare(payload: bytes) -> bytes:
     if content is not None:
         return content
     return _ENCODER.encode(_gathered(task, trees, store, Path(preparation.folder)))
+
+
+def read_ahead(payload: bytes) -> bytes:
+    """Read the plain files of a folder, for the render that is about to be asked for; the answer is empty."""
+    root, path = _PLACE.decode(payload)
+    tree = Trees({MAIN: opened(FolderOrigin(path=root))}, root).main
+    folder = tree.real(joined("", path, root))
+    if tool_for(SourceSpec(), tree, folder) is Tool.DIRECTORY:
+        plain.read_ahead(tree, folder)
+    return b""
 
 
 def finish(payload: bytes) -> bytes:

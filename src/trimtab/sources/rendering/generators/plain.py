@@ -11,8 +11,9 @@ from typing import Final
 
 from trimtab.errors import InvalidSpec, SourceRefused
 from trimtab.resources.yaml import Document, documents
+from trimtab.sources.rendering import foreknown
 from trimtab.sources.rendering.globs import matches
-from trimtab.sources.rendering.jobs import Job, Ready
+from trimtab.sources.rendering.jobs import Bounds, Job, Ready
 from trimtab.sources.rendering.looking import Trees, Watched
 from trimtab.sources.rendering.paths import below, shown
 from trimtab.sources.rendering.specs import Directory
@@ -22,6 +23,8 @@ EXTENSIONS: Final = (".yaml", ".yml", ".json")
 #: a file with this word is none of our business
 SKIPPED: Final = b"+argocd:skip-file-rendering"
 DEEPEST: Final = 64
+#: bytes that are read before anybody has asked for them
+_MOST_AHEAD: Final = 16 << 20
 
 
 def gathered(job: Job, trees: Trees, folder: str) -> Ready:
@@ -40,7 +43,7 @@ def gathered(job: Job, trees: Trees, folder: str) -> Ready:
             raise SourceRefused(
                 job.subject, f"its files have more than {job.bounds.bytes:,} bytes", "Split it up"
             )
-        read = _read(text, path)
+        read = foreknown.given(path, text) or _read(text, path)
         if read is None:
             warnings.append(f"{path} holds no manifest and was left out")
         else:
@@ -48,6 +51,17 @@ def gathered(job: Job, trees: Trees, folder: str) -> Ready:
     if not found:
         warnings.append(_nothing(tree, folder, options))
     return Ready(documents=tuple(found), warnings=tuple(warnings))
+
+
+def read_ahead(tree: Watched, folder: str) -> None:
+    """Read the first files of a folder, for whoever asks for all of them next."""
+    left = _MOST_AHEAD
+    for path in _files(tree, folder, Directory(), Bounds().files):
+        text = tree.read(path)
+        left -= len(text)
+        if left < 0:
+            return
+        foreknown.keep(path, text, _read(text, path) or ())
 
 
 def _nothing(tree: Watched, folder: str, options: Directory) -> str:
