@@ -1,4 +1,7 @@
-"""Where a tree comes from, as a value that travels to a worker process, which opens it there."""
+"""Where a tree comes from, as a value that travels to a worker process, which opens it there.
+
+Whoever sends one opens none, and most workers open one sort: what reads it is imported when it is opened.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,8 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from trimtab.errors import Damaged
-from trimtab.sources.charts.archivetree import ArchiveTree
-from trimtab.sources.charts.charttree import ChartTree
-from trimtab.sources.charts.jobs import MOST_FILES
-from trimtab.sources.charts.shelf import archive_at
 from trimtab.sources.charts.wishes import ChartRevision
 from trimtab.sources.folders import FolderTree
-from trimtab.sources.rendering.archives import files_in
-from trimtab.sources.repositories.gittree import tree_of
 from trimtab.sources.repositories.revisions import Revision
 from trimtab.sources.trees import Subtree, Tree
 
@@ -65,6 +62,8 @@ def opened(origin: AnyOrigin) -> Tree:
         case ChartOrigin(revision=chart):
             return _chart(chart)
         case ArchiveOrigin(revision=chart):
+            from trimtab.sources.charts.archivetree import ArchiveTree
+
             return ArchiveTree(chart)
         case _:
             assert_never(origin)
@@ -88,12 +87,19 @@ def reads_large_files(origin: Origin) -> bool:
 @functools.lru_cache(maxsize=8)
 def _revision(revision: Revision) -> Tree:
     """The last few stay open, for one revision usually serves many renders."""
+    from trimtab.sources.repositories.gittree import tree_of
+
     return tree_of(revision)
 
 
 @functools.lru_cache(maxsize=8)
 def _chart(chart: ChartRevision) -> Tree:
     """Unpacked into memory: an archive was looked through before it came to the shelf."""
+    from trimtab.sources.charts.charttree import ChartTree
+    from trimtab.sources.charts.jobs import MOST_FILES
+    from trimtab.sources.charts.shelf import archive_at
+    from trimtab.sources.rendering.archives import files_in
+
     files = files_in(
         archive_at(chart.archive, chart.digest),
         subject=f"chart {chart.name}",
