@@ -449,7 +449,7 @@ class Api:
     ) -> Answer:
         """Carry a changed Scale over to its object; the answer is the Scale again."""
         new = scales.scaled(live, scale, address.served)
-        check_preconditions(new, live, address, patch=True)
+        check_preconditions(new, live, address, patch=True, through_part=True)
         answer = self.change(new, live, address, options, warnings, manager=None)
         shown = scales.scale_of(msgspec.json.decode(answer.body), address.served)
         return Answer(200, _encoded(shown), answer.warnings)
