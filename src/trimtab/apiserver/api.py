@@ -318,8 +318,10 @@ class Api:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
         read = patched(live, body, address.served, options.validation)
-        owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
-        manifest, warnings = owned.manifest, (*self._deprecation(address), *read.warnings, *owned.warnings)
+        warnings = (*self._deprecation(address), *read.warnings)
+        with warned(warnings):
+            owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
+        manifest, warnings = owned.manifest, (*warnings, *owned.warnings)
         with warned(warnings):
             check_preconditions(manifest, live, address, patch=True)
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
