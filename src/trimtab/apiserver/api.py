@@ -38,12 +38,12 @@ from trimtab.apiserver.nodeports import Taken
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
+    TooLarge,
     already_exists,
     invalid,
     method_not_allowed,
     no_such_path,
     not_found,
-    version_too_large,
 )
 from trimtab.apiserver.requests import (
     Address,
@@ -103,7 +103,7 @@ class Api:
         """One object, or a part of it; not older than a version, if one is given."""
         asked = watched_number(version)
         if asked > self.store.revision:
-            raise version_too_large(asked, self.store.revision)
+            raise TooLarge(asked, self.store.revision)
         with warned(self._deprecation(address)):
             entry = self._entry(address)
         if address.subresource == "scale":
