@@ -2,7 +2,7 @@
 
 Each instance has its own ports, data, certificate authority and users, so several run side by side.
 Pods never run: KWOK only plays the kubelets, which is enough for rollouts to become available. A pod that is
-asked to fail by the annotation of the embedded cluster fails here as well, as far as `stages/` says how.
+asked to fail by the annotation of the embedded cluster fails here as well: `stages/` says how.
 """
 
 from __future__ import annotations
@@ -32,8 +32,16 @@ CALL_LIMIT = 60.0  # seconds that one request may take on a busy machine
 COMPACTION_KEY = base64.b64encode(b"testbed/compaction").decode()  # outside of what the API server looks at
 SMALLEST = ("etcd", "kube-apiserver", "kubectl")
 STAGES = Path(__file__).parent / "stages"
-#: pods that are asked to fail are none of the business of these stages of KWOK's own
-UNLESS_ASKED = {"pod-ready": "image-pull-error", "pod-complete": "fail"}
+_ASKED = '.metadata.annotations["trimtab.dev/simulate"]'
+_ASKED_WHERE_STARTED_AGAIN = f'select( .spec.restartPolicy != "Never" ) | {_ASKED}'
+#: pods that are asked for trouble in these words are none of the business of these stages of KWOK's own
+UNLESS_ASKED = {
+    "pod-ready": {
+        _ASKED: ["image-pull-error", "never-ready", "slow"],
+        _ASKED_WHERE_STARTED_AGAIN: ["crash-loop", "fail"],
+    },
+    "pod-complete": {_ASKED: ["crash-loop", "fail"]},
+}
 #: for tests: with 110 MB more, an API server computes a fifth less
 ROOMY = 400
 
@@ -374,9 +382,9 @@ def stages(extras: Path) -> str:
     """KWOK's own stages, from its module, and ours beside them; no pod is the business of two at once."""
     own = [yaml.safe_load(file.read_text()) for file in sorted(extras.glob("*.yaml"))]
     for stage in own:
-        if word := UNLESS_ASKED.get(stage["metadata"]["name"]):
-            asked = {"key": '.metadata.annotations["trimtab.dev/simulate"]', "operator": "NotIn"}
-            stage["spec"]["selector"]["matchExpressions"].append({**asked, "values": [word]})
+        for key, words in UNLESS_ASKED.get(stage["metadata"]["name"], {}).items():
+            unless = {"key": key, "operator": "NotIn", "values": words}
+            stage["spec"]["selector"]["matchExpressions"].append(unless)
     ours = [yaml.safe_load(file.read_text()) for file in sorted(STAGES.glob("*.yaml"))]
     return yaml.safe_dump_all([*own, *ours])
 

@@ -12,6 +12,7 @@ import pytest
 from testbed.embedded import Embedded
 from tests.apiserver.bad_requests import Client
 from tests.apiserver.conversation import Speaker
+from tests.clocks import HurriedClock
 from tests.kube.world import TokenAccess, trusting
 from trimtab.apiserver import MemoryCluster, serve
 from trimtab.kube.http import HttpCluster, connect
@@ -52,7 +53,7 @@ async def speaking_to_memory(memory: MemoryCluster) -> AsyncIterator[Speaker]:
 @pytest.fixture
 async def speaker() -> AsyncIterator[Speaker]:
     """Plain HTTP with an embedded server."""
-    async with speaking_to_memory(MemoryCluster()) as speaker:
+    async with speaking_to_memory(MemoryCluster(clock=HurriedClock())) as speaker:
         yield speaker
 
 

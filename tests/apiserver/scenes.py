@@ -115,6 +115,9 @@ def patching() -> Iterator[Step]:
     yield Step("PATCH", f"{DEPLOYMENTS}/web", [{"op": "remove", "path": "/spec/nowhere"}], media=PATCH)
     yield Step("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"name": "x"}}, media=MERGE)
     yield Step("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"uid": "x"}}, media=MERGE)
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"name": "x", "foo": 1}}, media=MERGE)
+    nameless = [{"op": "replace", "path": "/metadata", "value": {"foo": "bar"}}]
+    yield Step("PATCH", f"{DEPLOYMENTS}/web", nameless, media=PATCH)
     yield Step("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 5}, "foo": 1}, media=MERGE)
     yield Step("PATCH", f"{DEPLOYMENTS}/web?dryRun=All", {"spec": {"replicas": 6}}, media=MERGE)
     yield Step("PATCH", f"{DEPLOYMENTS}/web?force=true", {}, media=MERGE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from tests.apiserver.conftest import speaking_to_memory
 from tests.apiserver.conversation import Reply, Speaker, Step
 from trimtab.apiserver import MemoryCluster
+from trimtab.tasks.clock import ManualClock
 
+T = TypeVar("T")
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -69,13 +71,63 @@ async def test_a_watch_over_http_ends_in_time_and_with_an_error_when_history_is_
         assert (events[0]["object"]["code"], events[0]["object"]["reason"]) == (410, "Expired")
 
 
-async def test_initial_events_of_a_version_that_is_to_come_are_refused(speaker: Speaker) -> None:
-    """The real server waits three seconds for the version first, and then says the same."""
-    path = f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=99999999&sendInitialEvents=true"
-    events = [event async for event in speaker.watch(f"{path}&resourceVersionMatch=NotOlderThan")]
-    assert [event["type"] for event in events] == ["ERROR"]
-    status = events[0]["object"]
-    assert (status["code"], status["reason"], status["details"]["retryAfterSeconds"]) == (504, "Timeout", 1)
+LATER = f"{MAPS}?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+TOO_LARGE = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+
+
+async def ask_and_wait(asking: Coroutine[Any, Any, T], clock: ManualClock, *, but: Awaitable[object]) -> T:
+    """Ask for what is to come; as soon as the server waits for it, something else is done."""
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        answer = group.create_task(asking)
+        while not clock.sleepers():  # noqa: ASYNC110 - the server has no other way to tell
+            await asyncio.sleep(0)
+        await but
+    return answer.result()
+
+
+async def events_of(speaker: Speaker, path: str) -> list[Any]:
+    return [event async for event in speaker.watch(path)]
+
+
+@pytest.mark.parametrize("path", [f"{MAPS}?resourceVersion=999", f"{MAPS}/a?resourceVersion=999"])
+async def test_a_version_that_is_to_come_is_refused_after_three_seconds(path: str) -> None:
+    clock = ManualClock()
+    async with speaking_to_memory(MemoryCluster(clock=clock)) as speaker:
+        reply = await ask_and_wait(speaker.say(Step("GET", path)), clock, but=clock.advance(3))
+    assert (reply.code, reply.body["details"]["causes"]) == (504, [TOO_LARGE])
+    assert clock.sleepers() == 0
+
+
+@pytest.mark.parametrize("path", [f"{MAPS}?resourceVersion=%d", f"{MAPS}/b?resourceVersion=%d"])
+async def test_a_version_that_comes_meanwhile_is_answered_at_once(path: str) -> None:
+    clock = ManualClock()
+    memory = MemoryCluster(clock=clock)
+    before = memory.api.store.subscribers
+    async with speaking_to_memory(memory) as speaker, speaking_to_memory(memory) as other:
+        asking = speaker.say(Step("GET", path % (memory.api.store.revision + 1)))
+        making = other.say(Step("POST", MAPS, {"metadata": {"name": "b"}}))
+        reply = await ask_and_wait(asking, clock, but=making)
+    assert (reply.code, clock.monotonic(), memory.api.store.subscribers) == (200, 0.0, before)
+
+
+async def test_initial_events_of_a_version_that_is_to_come_are_refused_after_three_seconds() -> None:
+    clock = ManualClock()
+    async with speaking_to_memory(MemoryCluster(clock=clock)) as speaker:
+        asking = events_of(speaker, f"{LATER}&resourceVersion=99999999")
+        [event] = await ask_and_wait(asking, clock, but=clock.advance(3))
+    status = event["object"]
+    assert (event["type"], status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
+    assert status["details"] == {"causes": [TOO_LARGE], "retryAfterSeconds": 1}
+
+
+async def test_initial_events_of_a_version_that_comes_meanwhile_hold_it() -> None:
+    clock = ManualClock()
+    memory = MemoryCluster(clock=clock)
+    async with speaking_to_memory(memory) as speaker, speaking_to_memory(memory) as other:
+        asking = events_of(speaker, f"{LATER}&resourceVersion={memory.api.store.revision + 1}")
+        making = other.say(Step("POST", MAPS, {"metadata": {"name": "b"}}))
+        [event] = await ask_and_wait(asking, clock, but=making)
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "b")
 
 
 async def test_a_watch_ends_when_its_client_leaves(speaker: Speaker) -> None:

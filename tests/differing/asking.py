@@ -24,7 +24,6 @@ from tests.apiserver.wire import Exchange, send, told
 RECORDED = Path(__file__).parent / "recorded"
 DONE = (200, 201, 409)
 PATIENCE = 30.0  # seconds in which a real server notices what it was told
-WAITS = 2.5  # seconds
 LONG = 100_000
 OFTEN = 60  # how many times a recording asks a server that draws lots
 Answer: TypeAlias = Any
@@ -40,7 +39,6 @@ class Proof(Struct, frozen=True, kw_only=True):
     part: tuple[str | int, ...] = ()  # which part of the answer shows it; else a refusal shows itself whole
     order: bool = False  # whether it is shown by the order of that part's fields
     long: bool = False  # whether it is shown by how long the answer is: more than `LONG` bytes, or less
-    slow: bool = False  # whether it is shown by how long the answer takes: as long as `WAITS`, or no time
     by_lot: bool = False  # whether the real server answers as it happens
 
 
@@ -106,10 +104,7 @@ def all_shown(client: Client, proof: Proof, times: int) -> list[Answer]:
 def shown(client: Client, proof: Proof, *, patiently: bool = False) -> Answer:
     """What a server makes of a proof; `patiently` waits until it has noticed what was given."""
     with _given(client, proof, patiently=patiently):
-        begin = monotonic()
-        answer, end = _asked(client, proof), begin + PATIENCE
-        if proof.slow:
-            return {"code": answer["code"], "waits": monotonic() - begin >= WAITS}
+        answer, end = _asked(client, proof), monotonic() + PATIENCE
         while patiently and proof.settles not in (0, answer["code"]) and monotonic() < end:
             answer = _asked(client, proof)
     return _part(answer, proof)

@@ -334,17 +334,6 @@ CLUSTER: Differences = {
             ),
         ),
     ),
-    "versions that are to come": Difference(
-        real="waited for, three seconds long, before they are refused",
-        ours="refused at once, in the same words",
-        proofs=tuple(
-            Proof(asked=get(path), slow=True)
-            for path in (
-                f"{MAPS}?resourceVersion=99999999",
-                f"{MAPS}?resourceVersion=99999999&limit=1&resourceVersionMatch=NotOlderThan",
-            )
-        ),
-    ),
     "answers in protobuf": Difference(
         real="on demand",
         ours="JSON and YAML; requests in protobuf are read",

@@ -38,12 +38,12 @@ from trimtab.apiserver.nodeports import Taken
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
 from trimtab.apiserver.reading import Listed, listed
 from trimtab.apiserver.refusing import (
+    TooLarge,
     already_exists,
     invalid,
     method_not_allowed,
     no_such_path,
     not_found,
-    version_too_large,
 )
 from trimtab.apiserver.requests import (
     Address,
@@ -103,7 +103,7 @@ class Api:
         """One object, or a part of it; not older than a version, if one is given."""
         asked = watched_number(version)
         if asked > self.store.revision:
-            raise version_too_large(asked, self.store.revision)
+            raise TooLarge(asked, self.store.revision)
         with warned(self._deprecation(address)):
             entry = self._entry(address)
         if address.subresource == "scale":
@@ -318,8 +318,10 @@ class Api:
             return self._apply(address, body, options)
         live = manifest_of(self._entry(address), address.served)
         read = patched(live, body, address.served, options.validation)
-        owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
-        manifest, warnings = owned.manifest, (*self._deprecation(address), *read.warnings, *owned.warnings)
+        warnings = (*self._deprecation(address), *read.warnings)
+        with warned(warnings):
+            owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
+        manifest, warnings = owned.manifest, (*warnings, *owned.warnings)
         with warned(warnings):
             check_preconditions(manifest, live, address, patch=True)
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
@@ -449,7 +451,7 @@ class Api:
     ) -> Answer:
         """Carry a changed Scale over to its object; the answer is the Scale again."""
         new = scales.scaled(live, scale, address.served)
-        check_preconditions(new, live, address, patch=True)
+        check_preconditions(new, live, address, patch=True, through_part=True)
         answer = self.change(new, live, address, options, warnings, manager=None)
         shown = scales.scale_of(msgspec.json.decode(answer.body), address.served)
         return Answer(200, _encoded(shown), answer.warnings)

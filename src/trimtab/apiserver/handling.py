@@ -36,8 +36,9 @@ from trimtab.apiserver.negotiation import (
     watch_form,
 )
 from trimtab.apiserver.openapi import swagger, swagger_outline
+from trimtab.apiserver.patience import come_to
 from trimtab.apiserver.reading import Listed
-from trimtab.apiserver.refusing import forbidden, method_not_allowed
+from trimtab.apiserver.refusing import TooLarge, forbidden, method_not_allowed
 from trimtab.apiserver.requests import Address, asks_to_watch
 from trimtab.apiserver.routes import NO_PAGE, NoKind, NoSuchGroup, Route, check_kind, route
 from trimtab.apiserver.versions import shown
@@ -191,6 +192,10 @@ class Handler:
             return await self._watch(request, found.address, query, watch_form(accept))
         form = form_of(accept, streams=found.verb == "list")
         body = await _body(request) if request.method in ("POST", "PUT", "PATCH", "DELETE") else b""
+        try:
+            return self._answer(request, found, query, form, body)
+        except TooLarge as ahead:
+            await come_to(ahead.asked, self._api.store, self._api.clock)
         return self._answer(request, found, query, form, body)
 
     def _answer(
@@ -214,6 +219,10 @@ class Handler:
         self, request: web.BaseRequest, address: Address, query: MultiDict[str], form: Form
     ) -> web.StreamResponse:
         watch, options = watched(self._api, address, query)
+        if watch.ahead:
+            watch.close()
+            await come_to(watch.ahead, self._api.store, self._api.clock)
+            watch, options = watched(self._api, address, query)
         response = web.StreamResponse(headers={"Content-Type": JSON, **_labels(request)})
         if request.version >= HttpVersion11:
             response.enable_chunked_encoding()

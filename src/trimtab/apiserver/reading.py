@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served, field
-from trimtab.apiserver.refusing import expired, version_too_large
+from trimtab.apiserver.refusing import TooLarge, expired
 from trimtab.apiserver.requests import Address, ListOptions, unreadable_version
 from trimtab.apiserver.store import Entry, Gone, Scan, Store
 from trimtab.apiserver.versions import manifest_of
@@ -218,7 +218,7 @@ def _revision(options: ListOptions, current: int, token: _Token | None) -> int |
         return None
     asked = version_number(options.version)
     if asked > current:
-        raise version_too_large(asked, current)
+        raise TooLarge(asked, current)
     exact = options.match == "Exact" or (options.limit and not options.match)
     return asked if exact else None
 

@@ -92,15 +92,14 @@ def expired(message: str) -> Refused:
     return Refused(410, "Expired", message)
 
 
-def version_too_large(asked: int, current: int) -> Refused:
+class TooLarge(Refused):
     """A version that is not there yet."""
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    return Refused(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {asked}, current: {current}",
-        details={"causes": [cause], "retryAfterSeconds": 1},
-    )
+
+    def __init__(self, asked: int, current: int) -> None:
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        message = f"Timeout: Too large resource version: {asked}, current: {current}"
+        super().__init__(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})
+        self.asked = asked
 
 
 def too_large(limit: int) -> Refused:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.reading import Selected, selected
-from trimtab.apiserver.refusing import version_too_large
+from trimtab.apiserver.refusing import TooLarge
 from trimtab.apiserver.requests import Address, WatchOptions, unreadable_version
 from trimtab.apiserver.store import Change, ChangeType, Entry, Gone, Store
 from trimtab.kube.gotext import quoted
@@ -88,7 +88,7 @@ class Watch:
         self._chosen = selected(address.served, options.labels, options.fields)
         self._options = options
         self._woken = asyncio.Event()
-        self._ahead = 0
+        self.ahead = 0  # a version to begin with that is not there yet
         self._first = list(self._initial())
         self._close = self._subscribed()
 
@@ -110,7 +110,7 @@ class Watch:
         if not wants:
             return
         if asked > current:
-            self._ahead = asked
+            self.ahead = asked
             return
         for entry in self._store.entries(self._address.served.collection, self._address.prefix):
             if self._chosen.matches(entry):
@@ -121,8 +121,8 @@ class Watch:
     def pending(self) -> list[Event]:
         """What has happened since this was asked last; refused where history does not reach back."""
         self._woken.clear()
-        if self._ahead:
-            raise version_too_large(self._ahead, self._store.revision)
+        if self.ahead:
+            raise TooLarge(self.ahead, self._store.revision)
         events, self._first = self._first, []
         try:
             changes = self._store.changes_since(self._address.served.collection, self.position)

@@ -156,15 +156,20 @@ def _counted(new: Json, live: Json, served: Served) -> Json:
 # -- conditions -------------------------------------------------------------------------------------------
 
 
-def check_preconditions(manifest: Json, live: Json, address: Address, *, patch: bool = False) -> None:
-    """Refuse a write that expects another version, or another object, than the live one."""
+def check_preconditions(
+    manifest: Json, live: Json, address: Address, *, patch: bool = False, through_part: bool = False
+) -> None:
+    """Refuse a write that expects another version, or another object, than the live one.
+
+    Some kinds want a version in each write, but not in one that goes through another object, such as a Scale.
+    """
     served, metadata = address.served, manifest["metadata"]
     version = metadata.get("resourceVersion") or ""
     if version and (told := unreadable_version(version)):
         raise Refused(500, "", told)
     if not patch:
         check_uid(manifest, live, address)
-    if version in ("", "0") and not patch and strategy_of(served).needs_version:
+    if version in ("", "0") and not through_part and strategy_of(served).needs_version:
         told = "Invalid value: 0: must be specified for an update"
         cause = Cause(reason="FieldValueInvalid", message=told, field="metadata.resourceVersion")
         raise invalid(served.group, served.plural, address.name, [cause])

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from trimtab.apiserver import MemoryCluster
 from trimtab.apiserver.behaviours import Behaviours, Timing, behaviours_of
+from trimtab.apiserver.behaviours.world import MOST_PODS
 from trimtab.kube.cluster import Deletion, PatchType
 from trimtab.kube.discovery import Discovery, Resource
 from trimtab.kube.times import seconds_text
@@ -89,7 +90,7 @@ class AtWork(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def at_work(timing: Timing | None = None) -> AsyncIterator[AtWork]:
+async def at_work(timing: Timing | None = None, most_pods: int = MOST_PODS) -> AsyncIterator[AtWork]:
     clock = ManualClock(NOW)
     cluster = MemoryCluster(clock=clock)
     failures: list[Exception] = []
@@ -97,7 +98,9 @@ async def at_work(timing: Timing | None = None) -> AsyncIterator[AtWork]:
     def failed(title: str, name: tuple[str, str], error: Exception) -> None:
         failures.append(error)
 
-    async with behaviours_of(cluster, clock=clock, timing=timing, on_failure=failed) as behaviours:
+    async with behaviours_of(
+        cluster, clock=clock, timing=timing, on_failure=failed, most_pods=most_pods
+    ) as behaviours:
         await behaviours.settled()
         discovery = await cluster.discover()
         yield AtWork(cluster=cluster, behaviours=behaviours, clock=clock, discovery=discovery)

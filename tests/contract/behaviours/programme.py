@@ -9,10 +9,11 @@ from typing import Any
 
 from tests.contract.behaviours.rules import RULES
 from tests.contract.behaviours.stories import STORIES, Story
+from tests.contract.behaviours.troubles import TROUBLES
 from tests.contract.behaviours.upkeep import UPKEEP
 
 Json = dict[str, Any]
-PROGRAMME: Mapping[str, Story] = {**STORIES, **RULES, **UPKEEP}
+PROGRAMME: Mapping[str, Story] = {**STORIES, **RULES, **TROUBLES, **UPKEEP}
 RECORDED = Path(__file__).parent / "recorded"
 _COMBINED = re.compile(r"(?<=\(combined from similar events\)): .*")
 _BY_CHANCE = re.compile("SuccessfulCreate|the object has been modified")
@@ -75,7 +76,7 @@ def comparable(title: str, told: Json) -> Json:
 def _certain(title: str, conditions: Json) -> Json:
     """The conditions without those that the real controllers tell now and then."""
     match title:
-        case "a failed image":
+        case "a failed image" | "a crash loop":
             # It depends on whether the one pod that comes is counted already when they tell of its set.
             return _without(conditions, 'ReplicaSetUpdated ReplicaSet "web-HASH2"')
         case "a foreground delete":

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from testbed.problems import PartFailed
+from tests.clocks import HurriedClock
 from tests.contract.cluster.kinds import (
     ACCOUNTS,
     DEFINITIONS,
@@ -105,7 +106,7 @@ async def memory_world() -> AsyncIterator[World]:
 @asynccontextmanager
 async def http_world() -> AsyncIterator[World]:
     """The embedded cluster over HTTPS, with the client that speaks to the real one."""
-    api = MemoryCluster().api
+    api = MemoryCluster(clock=HurriedClock()).api
     async with serve(api) as served:
         tls = ssl.create_default_context(cadata=served.authority)
         async with connect(TokenAccess(served.url, served.token, tls)) as cluster:

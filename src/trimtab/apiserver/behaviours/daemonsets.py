@@ -34,6 +34,7 @@ from trimtab.apiserver.behaviours.ownership import own_or_owner, pod_from
 from trimtab.apiserver.behaviours.placement import fits
 from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready
 from trimtab.apiserver.behaviours.revisions import concluded, revised
+from trimtab.apiserver.behaviours.room import makeable, retry_at, within
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.quantity import percent_of
@@ -59,7 +60,9 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     moves = [] if is_going(found.owner) else list(look.moves())
     hashes = {labels_of(pod).get(HASH_LABEL) for pod in found.pods}
     used = {name_of(each) for each in found.history.all if labels_of(each).get(HASH_LABEL) in hashes}
-    return concluded(found, moves, look.status(), used=used, min_ready=look.min_ready, now=now)
+    retry = retry_at(world, found.owner, now, timing)
+    moves = within(makeable(world, found.owner, len(moves), now, timing), moves)
+    return concluded(found, moves, look.status(), used=used, min_ready=look.min_ready, now=now, retry=retry)
 
 
 def node_of(pod: Manifest) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from trimtab.apiserver.behaviours.changes import Update
@@ -63,7 +64,8 @@ def free_indexes(
 ) -> list[int]:
     """So many of the lowest indexes that are free and not given up."""
     taken = completed_indexes(job, pods) | {index_of(pod) for pod in pods if is_active(pod)} | set(given_up)
-    return [index for index in range(job["spec"]["completions"]) if index not in taken][:count]
+    free = (index for index in range(job["spec"]["completions"]) if index not in taken)
+    return list(islice(free, count))
 
 
 def indexed_pod(job: Manifest, index: int, marks: Mapping[str, str]) -> dict[str, Any]:

@@ -62,6 +62,7 @@ from trimtab.apiserver.behaviours.manifests import (
 )
 from trimtab.apiserver.behaviours.ownership import claims, own_or_owner
 from trimtab.apiserver.behaviours.readiness import is_active, is_ready, is_terminating, restarts
+from trimtab.apiserver.behaviours.room import makeable, retry_at
 from trimtab.apiserver.behaviours.timing import Timing, doubled
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.cluster import Propagation
@@ -83,7 +84,7 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
     claimed = claims(world, job, POD)
     if claimed.changes:
         return Decision(changes=claimed.changes)
-    return _Sync(job, claimed.owned, now, timing).decided()
+    return _Sync(world, job, claimed.owned, now, timing).decided()
 
 
 def is_finished(job: Manifest) -> bool:
@@ -139,7 +140,10 @@ class _Counts(Struct, frozen=True, kw_only=True):
 class _Sync:
     """One look at a Job that is not finished."""
 
-    def __init__(self, job: Manifest, pods: Sequence[Manifest], now: datetime, timing: Timing) -> None:
+    def __init__(
+        self, world: World, job: Manifest, pods: Sequence[Manifest], now: datetime, timing: Timing
+    ) -> None:
+        self._world = world
         self._job, self._spec, self._pods, self._now, self._timing = job, job["spec"], pods, now, timing
         self._before = status_of(job)
         self._suspended = bool(self._spec.get("suspend"))
@@ -264,7 +268,10 @@ class _Sync:
         missing = wanted - len(active)
         if self._spec.get("podReplacementPolicy") == "Failed":
             missing -= self._terminating
-        return [Create(body) for body in self._new_pods(max(0, missing))], active
+        most = makeable(self._world, self._job, missing, self._now, self._timing)
+        if missing > 0 and (retry := retry_at(self._world, self._job, self._now, self._timing)):
+            self._look_at(retry)
+        return [Create(body) for body in self._new_pods(most)], active
 
     def _new_pods(self, count: int) -> Iterator[dict[str, Any]]:
         """The missing pods that need not wait after failures."""

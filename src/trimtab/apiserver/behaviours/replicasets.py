@@ -47,10 +47,9 @@ from trimtab.apiserver.behaviours.readiness import (
     is_terminating,
     next_available,
 )
+from trimtab.apiserver.behaviours.room import BURST, makeable, retry_at
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import Refused, World
-
-BURST = 500  # pods made or given up in one go
 
 
 def decide(world: World, name: Name, now: datetime, timing: Timing, *, kind: str = REPLICA_SET) -> Decision:
@@ -62,22 +61,23 @@ def decide(world: World, name: Name, now: datetime, timing: Timing, *, kind: str
     if claimed.changes:
         return Decision(changes=claimed.changes)
     active = [pod for pod in claimed.owned if is_active(pod)]
-    refused = world.refusals.get(uid_of(replica_set))
-    retry_at = refused.at + timing.backoff if refused else None
+    missing = replica_set["spec"].get("replicas", 1) - len(active)
+    refused = world.refusals.get(uid_of(replica_set)) if missing > 0 else None
     changes: list[Change] = []
-    if not is_going(replica_set) and (retry_at is None or retry_at <= now):
-        changes = list(_scaling(replica_set, active))
+    if not is_going(replica_set):
+        most = makeable(world, replica_set, missing, now, timing)
+        changes = list(_scaling(replica_set, active, missing, most))
     status = _status(replica_set, claimed.owned, refused, now)
     if status != status_of(replica_set):
         changes.insert(0, Update(body=with_status(replica_set, status), subresource="status"))
     waits = next_available(active, _min_ready(replica_set), now)
-    times = [each for each in (waits, retry_at) if each is not None and each > now]
+    retry = retry_at(world, replica_set, now, timing) if refused else None
+    times = [each for each in (waits, retry) if each is not None]
     return Decision(changes=tuple(changes), again=min(times, default=None), on_behalf_of=uid_of(replica_set))
 
 
-def _scaling(replica_set: Manifest, active: Sequence[Manifest]) -> Iterator[Change]:
-    missing = replica_set["spec"].get("replicas", 1) - len(active)
-    for _ in range(min(missing, BURST)):
+def _scaling(replica_set: Manifest, active: Sequence[Manifest], missing: int, most: int) -> Iterator[Change]:
+    for _ in range(most):
         yield Create(pod_from(replica_set, replica_set["spec"]["template"]))
     for pod in dispensable_first(active)[: min(max(-missing, 0), BURST)]:
         yield Delete(target=pod)

@@ -59,6 +59,7 @@ def concluded(
     used: Collection[str],
     min_ready: int,
     now: datetime,
+    retry: datetime | None,
 ) -> Decision:
     """What is to be done about a controller: its moves, its status, and no revisions that nobody uses."""
     owner, changes = found.owner, list(moves)
@@ -66,8 +67,8 @@ def concluded(
         changes.append(Update(body=with_status(owner, status), subresource="status"))
     limit = owner["spec"].get("revisionHistoryLimit", 10)
     changes += forgotten(found.history.all, {*used, name_of(found.history.update)}, limit)
-    again = next_available(found.pods, min_ready, now)
-    return Decision(changes=tuple(changes), again=again, on_behalf_of=uid_of(owner))
+    times = [each for each in (next_available(found.pods, min_ready, now), retry) if each is not None]
+    return Decision(changes=tuple(changes), again=min(times, default=None), on_behalf_of=uid_of(owner))
 
 
 class History(Struct, frozen=True, kw_only=True):

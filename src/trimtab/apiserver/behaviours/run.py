@@ -30,8 +30,9 @@ from trimtab.apiserver.behaviours.chronicle import Chronicle
 from trimtab.apiserver.behaviours.kinds import CUSTOM_RESOURCE_DEFINITION, POD
 from trimtab.apiserver.behaviours.manifests import Manifest, Name, full_name, kind_of, namespace_of, uid_of
 from trimtab.apiserver.behaviours.registry import every_behaviour
+from trimtab.apiserver.behaviours.room import no_room
 from trimtab.apiserver.behaviours.timing import Timing
-from trimtab.apiserver.behaviours.world import Refused, World
+from trimtab.apiserver.behaviours.world import MOST_PODS, Refused, World
 from trimtab.errors import Retry, TrimtabError
 from trimtab.kube.cluster import Cluster, Deletion, Write
 from trimtab.kube.discovery import Resource
@@ -75,6 +76,7 @@ class Behaviours:
         timing: Timing,
         behaviours: Iterable[Behaviour],
         on_failure: OnFailure,
+        most_pods: int,
     ) -> None:
         self._cluster = cluster
         self._group = group
@@ -83,6 +85,7 @@ class Behaviours:
         self._behaviours = {each.title: each for each in behaviours}
         self._on_failure = on_failure
         self._world = World()
+        self._most_pods = most_pods
         self._working: asyncio.Task[None] | None = None
         self._followers: dict[str, asyncio.Task[None]] = {}
         self._complete = asyncio.Event()
@@ -123,6 +126,7 @@ class Behaviours:
         """Follow every kind, and when all that exists is known, begin to work."""
         await self._follow_what_is_served()
         await self._complete.wait()
+        self._world.most_pods = self._most_pods + self._world.count(POD)
         for behaviour in self._behaviours.values():
             for name in behaviour.at_start:
                 self._offer((behaviour.title, name))
@@ -244,6 +248,7 @@ class Behaviours:
             if not await self._perform(change, behaviour, refused_to=decision.on_behalf_of):
                 self._offer((behaviour.title, name))
                 return
+            await asyncio.sleep(0)  # a cluster in memory answers at once: let others have a turn
 
     async def _is_sure(self, decision: Decision) -> bool:
         """Whether a fresh look at what the decision rests on brings no news."""
@@ -289,6 +294,9 @@ class Behaviours:
     async def _perform(self, change: Change, behaviour: Behaviour, *, refused_to: str) -> bool:
         """Write; False if what the decision rested on had changed, so that it has to be made again."""
         before = self._world.by_uid(uid_of(_target(change)))
+        if refused_to and (why := no_room(self._world, change)):
+            await self._refuse(behaviour, refused_to, change, why)
+            return False
         try:
             after = await self._write(change, Write(manager=behaviour.actor.value))
         except (ChangedMeanwhile, AlreadyExists):
@@ -303,8 +311,7 @@ class Behaviours:
                 return True
             if not refused_to:
                 raise
-            self._world.refusals[refused_to] = Refused(error.reason, self._clock.now())
-            await self._tell_refusal(behaviour, refused_to, change, error.reason)
+            await self._refuse(behaviour, refused_to, change, error.reason)
             return False
         if isinstance(change, Create):
             self._world.refusals.pop(refused_to, None)
@@ -348,7 +355,9 @@ class Behaviours:
             for news in behaviour.voice.tells(self._world, done):
                 await self._say(news, behaviour.voice)
 
-    async def _tell_refusal(self, behaviour: Behaviour, owner: str, change: Change, why: str) -> None:
+    async def _refuse(self, behaviour: Behaviour, owner: str, change: Change, why: str) -> None:
+        """Remember that something could not be made for its owner, and tell of it."""
+        self._world.refusals[owner] = Refused(why, self._clock.now())
         about = self._world.by_uid(owner)
         if behaviour.voice is not None and about is not None:
             await self._say(behaviour.voice.refused(about, change, why), behaviour.voice)
@@ -435,8 +444,12 @@ async def behaviours_of(
     timing: Timing | None = None,
     behaviours: Iterable[Behaviour] | None = None,
     on_failure: OnFailure = _told,
+    most_pods: int = MOST_PODS,
 ) -> AsyncIterator[Behaviours]:
-    """Let the stand-ins for Kubernetes' controllers work on this cluster for as long as the block lasts."""
+    """Let the stand-ins for Kubernetes' controllers work on this cluster for as long as the block lasts.
+
+    They make no further pods where there are `most_pods` more than in the beginning.
+    """
     async with plain_group() as group:
         at_work = Behaviours(
             cluster,
@@ -445,6 +458,7 @@ async def behaviours_of(
             timing=timing or Timing(),
             behaviours=every_behaviour() if behaviours is None else behaviours,
             on_failure=on_failure,
+            most_pods=most_pods,
         )
         await at_work.begin()
         try:

@@ -42,6 +42,7 @@ from trimtab.apiserver.behaviours.manifests import (
 from trimtab.apiserver.behaviours.ownership import own_or_owner, pod_from
 from trimtab.apiserver.behaviours.readiness import is_available, is_over, is_ready
 from trimtab.apiserver.behaviours.revisions import concluded, revised, template_of
+from trimtab.apiserver.behaviours.room import makeable, retry_at
 from trimtab.apiserver.behaviours.timing import Timing
 from trimtab.apiserver.behaviours.world import World
 from trimtab.kube.quantity import percent_of
@@ -59,10 +60,15 @@ def decide(world: World, name: Name, now: datetime, timing: Timing) -> Decision:
         return found
     history, recorded = found.history, status_of(found.owner).get("currentRevision")
     current = next((each for each in history.all if name_of(each) == recorded), history.update)
-    look = _Look(world, found.owner, found.pods, current, history.update, now)
+    missing = found.owner["spec"].get("replicas", 1)
+    room = makeable(world, found.owner, missing, now, timing)
+    look = _Look(world, found.owner, found.pods, current, history.update, now, room)
     moves = [] if is_going(found.owner) else list(look.moves())
     used = {name_of(current), *(revision_of(pod) for pod in found.pods)}
-    return concluded(found, moves, look.status(moves), used=used, min_ready=look.min_ready, now=now)
+    retry = retry_at(world, found.owner, now, timing)
+    return concluded(
+        found, moves, look.status(moves), used=used, min_ready=look.min_ready, now=now, retry=retry
+    )
 
 
 def revision_of(pod: Manifest) -> str:
@@ -87,7 +93,9 @@ class _Look:
         current: Manifest,
         update: Manifest,
         now: datetime,
+        room: int,
     ) -> None:
+        self._room = room  # so many pods may be made now
         self._world, self._set, self._spec, self._now = world, stateful_set, stateful_set["spec"], now
         self._current, self._update = current, update
         self._pods = {ordinal: pod for pod in pods if (ordinal := ordinal_of(stateful_set, pod)) >= 0}
@@ -100,6 +108,8 @@ class _Look:
         """Make what is missing, then give up what is too much, then replace what is old."""
         moved = False
         for ordinal in self._ordinals:
+            if not self._takes_room(ordinal):
+                return
             changes = list(self._replica(ordinal))
             yield from changes
             moved = moved or bool(changes)
@@ -107,7 +117,7 @@ class _Look:
                 return
         if moved:
             return
-        condemned = sorted(self._pods.keys() - set(self._ordinals), reverse=True)
+        condemned = sorted((each for each in self._pods if each not in self._ordinals), reverse=True)
         handed = [each for ordinal in condemned for each in self._claims_in_order(ordinal)]
         if handed:
             yield from handed
@@ -120,6 +130,13 @@ class _Look:
                 return
         if self._spec.get("updateStrategy", {}).get("type", "RollingUpdate") == "RollingUpdate":
             yield from self._replacements()
+
+    def _takes_room(self, ordinal: int) -> bool:
+        """Whether the pod is there, or may be made now."""
+        if ordinal in self._pods:
+            return True
+        self._room -= 1
+        return self._room >= 0
 
     def _replica(self, ordinal: int) -> Iterator[Change]:
         pod = self._pods.get(ordinal)

@@ -29,6 +29,7 @@ from trimtab.apiserver.behaviours.readiness import is_over
 from trimtab.kube.discovery import Resource
 from trimtab.kube.selectors import LabelSelector
 
+MOST_PODS = 5_000  # that controllers fill a cluster with
 _REMEMBERED = 10_000  # identities that are gone: a word from before that is never later than so many ends
 
 
@@ -53,6 +54,7 @@ class World:
         self.served: dict[str, Resource] = {}  # what the server has, by kind
         self.known_kinds: set[str] = set()  # of which everything that exists has been told
         self.refusals: dict[str, Refused] = {}  # by the identity of whoever wished it
+        self.most_pods = MOST_PODS  # where there are so many, controllers make no more
         for each in objects:
             self.put(each)
 
@@ -68,6 +70,10 @@ class World:
         if namespace is not None:
             return list(spaces.get(namespace, {}).values())
         return [each for space in spaces.values() for each in space.values()]
+
+    def count(self, kind: str) -> int:
+        """How many objects of this kind there are."""
+        return sum(len(space) for space in self._named.get(kind, {}).values())
 
     def selected(self, kind: str, namespace: str, selector: LabelSelector) -> list[Manifest]:
         """The objects of this kind in this namespace whose labels match."""

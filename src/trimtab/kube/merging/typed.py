@@ -17,6 +17,9 @@ from trimtab.kube import gotext
 from trimtab.kube.merging.fields import EMPTY, FieldSet, Path, field, item, key, shown_element
 from trimtab.kube.merging.shapes import ANYTHING, Shape
 
+#: the one built-in type that is text or a number, and nothing else
+_AMOUNT = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+
 
 class _Absent(enum.Enum):
     ABSENT = "absent"
@@ -88,6 +91,8 @@ def _list(value: Any) -> list[Any]:
 def _kind(value: Any, shape: Shape) -> Kind:
     """How a value is to be treated; where the schema leaves it open, the value decides."""
     match shape.type, value:
+        case ("", dict() | list()) if shape.model == _AMOUNT:
+            return "scalar"
         case ("object", _) | ("", dict() | None):
             return "map"
         case ("array", _) | ("", list()):
@@ -213,7 +218,7 @@ def _scalar_problem(value: Any, shape: Shape) -> str:
         case ("integer" | "number", _):
             fits = isinstance(value, int | float) and not isinstance(value, bool)
             return "" if fits else f"expected numeric (int or float), got {gotext.type_name(value)}"
-        case (_, dict() | list()) if shape.format not in ("", "byte"):
+        case (_, dict() | list()) if shape.model == _AMOUNT or shape.format not in ("", "byte"):
             return f"expected any scalar, got &{{{gotext.plain(value)}}}"
         case ("string", str()) | ("", _):
             return ""

@@ -335,6 +335,43 @@ async def a_custom_object_comes_and_goes_by_fields_of_its_own(stage: Stage) -> N
     await stage.cluster.delete(DEFINITIONS, body["metadata"]["name"])
 
 
+@case("watch", "selectors")
+async def labels_and_fields_together_in_every_way_of_listening(stage: Stage) -> None:
+    """Two objects, of which each comes into view, leaves it by the one or by the other, and goes."""
+    await stage.given(PODS, with_metadata(pod("a", nodeName="n"), labels={"x": "1"}), pod("b", nodeName="n"))
+    since = await stage.version_of(PODS, "b")
+    select = Selection(labels="x in (1,2),!y", fields="status.phase!=Failed,spec.nodeName=n")
+    changes = [
+        ("b", *_labelled("2")),
+        ("a", *_reported(phase="Running")),
+        ("a", *_reported(phase="Failed")),
+        ("a", *_labelled("3")),
+        ("a", *_reported(phase="Running")),
+        ("a", *_labelled("1")),
+        ("b", "", {"metadata": {"labels": {"y": ""}}}),
+        ("b", "", {"metadata": {"labels": {"x": "3", "y": None}}}),
+        ("b", *_labelled("2")),
+    ]
+    async with (
+        stage.watching(PODS, since=since, select=select) as ear,
+        stage.watching(PODS, since="0", select=select) as at_hand,
+        stage.watching(PODS, initial=True, select=select) as anew,
+        stage.watching(PODS, initial=True, since=since, select=select) as not_older,
+    ):
+        for late in (at_hand, anew, not_older):
+            await late.hear_the_beginning()
+        for name, subresource, patch in changes:
+            await stage.cluster.patch(
+                PODS, name, patch, how=PatchType.MERGE, namespace=stage.namespace, subresource=subresource
+            )
+        for name in ("a", "b"):
+            await stage.cluster.delete(PODS, name, namespace=stage.namespace, how=Deletion(grace_seconds=0))
+        for each in (ear, at_hand, anew, not_older):
+            await each.hear(8)
+    async with stage.watching(PODS, since=since, select=select) as ear:
+        await ear.hear(8)
+
+
 @case("watch", "field selectors")
 async def a_deletion_is_told_to_whom_the_object_was_in_view(stage: Stage) -> None:
     await stage.given(PODS, pod("a", nodeName="n"), pod("b", nodeName="n"))

@@ -24,6 +24,7 @@ from trimtab.kube.schemas.validation import (
     endpoints,
     events,
     flows,
+    limits,
     networks,
     nodes,
     policies,
@@ -78,7 +79,7 @@ KINDS: Mapping[str, Rules] = {
         create=endpoints.endpoints, update=endpoints.endpoints_update, rechecked=False
     ),
     f"{_CORE}Event": Rules(create=events.old_event),
-    f"{_CORE}LimitRange": Rules(create=configuration.limit_range),
+    f"{_CORE}LimitRange": Rules(create=limits.limit_range),
     f"{_CORE}Namespace": Rules(
         create=configuration.namespace, name=dns_label, status=configuration.namespace_status
     ),
@@ -93,7 +94,7 @@ KINDS: Mapping[str, Rules] = {
         create=workloads.replication_controller, status=statuses.replica_set
     ),
     f"{_CORE}ResourceQuota": Rules(
-        create=configuration.resource_quota, update=configuration.resource_quota_update, rechecked=False
+        create=limits.resource_quota, update=limits.resource_quota_update, rechecked=False
     ),
     f"{_CORE}Secret": Rules(create=configuration.secret, update=configuration.secret_update, rechecked=False),
     f"{_CORE}Service": Rules(

@@ -1,4 +1,4 @@
-"""What is wrong with ConfigMaps, Secrets, quotas, limits, priorities, budgets, autoscalers and leases."""
+"""What is wrong with ConfigMaps, Secrets, Namespaces, priorities, budgets and leases."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 
 from trimtab.kube.gojson import BadJson, decoded, json_word
 from trimtab.kube.gotext import Shown
-from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
     Causes,
-    duplicate,
     each_invalid,
-    entries,
     forbidden,
     invalid,
     not_supported,
@@ -23,14 +20,12 @@ from trimtab.kube.schemas.validation.causes import (
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, config_key, qualified_name
-from trimtab.kube.schemas.validation.resources import quantity_of, quota_resource
 from trimtab.kube.schemas.validation.selectors import label_selector
 from trimtab.kube.schemas.validation.workloads import at_most_all, int_or_percent
 
 Json = Mapping[str, Any]
 LARGEST = 1 << 20
 FROZEN = "field is immutable when `immutable` is set"
-LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 HIGHEST_PRIORITY = 1_000_000_000
 
 
@@ -147,75 +142,7 @@ def namespace_status(new: Json, _old: Json) -> Causes:
         yield invalid("status.Phase", phase, f"may only be '{only}' if `deletionTimestamp` is {when}")
 
 
-# -- limits and priorities -------------------------------------------------------------------------------
-
-
-def limit_range(manifest: Json) -> Causes:
-    """What is wrong with a LimitRange."""
-    seen: set[str] = set()
-    for number, limit in entries(part(manifest, "spec").get("limits")):
-        path, kind = f"spec.limits[{number}]", limit.get("type", "")
-        yield from each_invalid(f"{path}.type", kind, qualified_name(kind))
-        if "/" not in kind and kind not in LIMIT_TYPES and not qualified_name(kind):
-            yield invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified")
-        if kind in seen:
-            yield duplicate(f"{path}.type", kind)
-        seen.add(kind)
-        names = sorted(
-            {name for side in ("max", "min", "default", "defaultRequest") for name in limit.get(side) or {}}
-        )
-        for name in names:
-            yield from _limit(limit, name, path)
-
-
-def _limit(limit: Json, name: str, path: str) -> Causes:
-    """The minimum, the default request, the default and the maximum of a resource must grow in this order."""
-    at = {
-        side: parse_quantity(limit[side][name])
-        for side in ("max", "min", "default", "defaultRequest")
-        if name in (limit.get(side) or {})
-    }
-    # What is compared, the field that is blamed, and the value that is shown there.
-    orders = (
-        ("min", "max", "min", "min", "max value"),
-        ("min", "defaultRequest", "defaultRequest", "defaultRequest", "default request value"),
-        ("defaultRequest", "max", "defaultRequest", "defaultRequest", "max value"),
-        ("defaultRequest", "default", "defaultRequest", "defaultRequest", "default limit value"),
-        ("min", "default", "default", "min", "default value"),
-        ("default", "max", "default", "default", "max value"),
-    )
-    words = {"min": "min value", "default": "default value", "defaultRequest": "default request value"}
-    for low, high, blamed, value, word in orders:
-        if low in at and high in at and at[low] > at[high]:
-            told = f"{words[low]} {at[low]} is greater than {word} {at[high]}"
-            yield invalid(f"{path}.{blamed}[{name}]", str(at[value]), told)
-
-
-def resource_quota(manifest: Json) -> Causes:
-    """What is wrong with a ResourceQuota."""
-    spec = part(manifest, "spec")
-    for name, amount in (spec.get("hard") or {}).items():
-        path = f"spec.hard[{name}]"
-        yield from quota_resource(name, path)
-        yield from quantity_of(name, amount, path)
-    known = {
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-    }
-    if any(scope not in known for scope in spec.get("scopes") or ()):
-        yield invalid("spec.scopes", spec["scopes"], "unsupported scope")
-
-
-def resource_quota_update(new: Json, old: Json) -> Causes:
-    """What may not be changed in a ResourceQuota: what it counts."""
-    yield from resource_quota(new)
-    scopes = part(new, "spec").get("scopes") or []
-    if sorted(scopes) != sorted(part(old, "spec").get("scopes") or []):
-        yield invalid("spec.scopes", scopes, IMMUTABLE)
+# -- priorities ------------------------------------------------------------------------------------------
 
 
 def priority_class(manifest: Json) -> Causes:

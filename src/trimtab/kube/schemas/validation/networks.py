@@ -240,9 +240,6 @@ def service_update(new: Json, old: Json) -> Causes:
 def ingress(manifest: Json) -> Causes:
     """What is wrong with an Ingress."""
     spec = part(manifest, "spec")
-    for number, tls in entries(spec.get("tls")):
-        for place, host in entries(tls.get("hosts")):
-            yield from each_invalid(f"spec.tls[{number}].hosts[{place}]", host, _host_rule(host))
     if not spec.get("rules") and spec.get("defaultBackend") is None:
         told = "either `defaultBackend` or `rules` must be specified"
         yield invalid("spec", spec.get("rules"), told)
@@ -250,6 +247,11 @@ def ingress(manifest: Json) -> Causes:
         yield from _backend(spec["defaultBackend"], "spec.defaultBackend")
     for number, rule in entries(spec.get("rules")):
         yield from _rule(rule, f"spec.rules[{number}]")
+    for number, tls in entries(spec.get("tls")):
+        for place, host in entries(tls.get("hosts")):
+            yield from each_invalid(f"spec.tls[{number}].hosts[{place}]", host, _host_rule(host))
+        if secret := tls.get("secretName"):
+            yield from each_invalid(f"spec.tls[{number}].secretName", secret, dns_subdomain(secret))
     name = spec.get("ingressClassName")
     if name is not None:
         yield from each_invalid("spec.ingressClassName", name, dns_subdomain(name))
@@ -388,7 +390,11 @@ def network_policy(manifest: Json) -> Causes:
                 yield from _policy_port(port, f"{path}.ports[{place}]")
             for place, peer in entries(rule.get(peers)):
                 yield from _peer(peer, f"{path}.{peers}[{place}]")
-    for number, kind in entries(spec.get("policyTypes")):
+    kinds = spec.get("policyTypes") or []
+    if len(kinds) > 2:
+        yield invalid("spec.policyTypes", kinds, "may not specify more than two policyTypes")
+        return
+    for number, kind in entries(kinds):
         if kind not in ("Ingress", "Egress"):
             yield not_supported(f"spec.policyTypes[{number}]", kind, ("Ingress", "Egress"))
 
@@ -408,7 +414,7 @@ def _policy_port(port: Json, path: str) -> Causes:
         yield invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
         return
     if end < number:
-        yield invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
+        yield invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
     yield from each_invalid(f"{path}.endPort", end, port_number(end))
 
 

@@ -44,6 +44,7 @@ WHOLE = frozenset(
     }
 )
 HUGE = "hugepages-"
+HUGE_COUNTED = (HUGE, f"requests.{HUGE}")  # as quotas may say it, too
 
 
 def requirements(given: Mapping[str, Any], path: str) -> Causes:
@@ -66,11 +67,11 @@ def _amount(name: str, amount: Any, path: str) -> Causes:
 
 def _against_limit(name: str, request: Quantity, limits: Mapping[str, Any], path: str) -> Causes:
     if name not in limits:
-        if not _may_overcommit(name):
+        if not may_overcommit(name):
             yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         return
     limit = parse_quantity(limits[name])
-    if request != limit and not _may_overcommit(name):
+    if request != limit and not may_overcommit(name):
         yield invalid(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}")
     elif request > limit:
         yield invalid(
@@ -78,7 +79,8 @@ def _against_limit(name: str, request: Quantity, limits: Mapping[str, Any], path
         )
 
 
-def _may_overcommit(name: str) -> bool:
+def may_overcommit(name: str) -> bool:
+    """Whether less may be requested of a resource than it is limited to."""
     return _is_native(name) and not name.startswith(HUGE)
 
 
@@ -99,7 +101,7 @@ def resource_name(name: str, path: str) -> Causes:
     """A resource has a qualified name, or one of the standard ones."""
     if wrong := qualified_name(name):
         yield from each_invalid(path, name, wrong)
-    elif "/" not in name and name not in STANDARD and not name.startswith(HUGE):
+    elif "/" not in name and name not in STANDARD and not name.startswith(HUGE_COUNTED):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
 
@@ -108,17 +110,17 @@ def container_resource(name: str, path: str) -> Causes:
     yield from resource_name(name, path)
     if "/" not in name and name not in CONTAINER_RESOURCES and not name.startswith(HUGE):
         yield invalid(path, name, "must be a standard resource for containers")
+    elif not _is_native(name) and (name.startswith("requests.") or qualified_name(f"requests.{name}")):
+        yield invalid(path, name, "doesn't follow extended resource name standard")
 
 
 def quota_resource(name: str, path: str) -> Causes:
     """A quota may count whatever is counted."""
-    yield from _counted(name, path)
-    standard = name in QUOTA or name.startswith((f"requests.{HUGE}", f"limits.{HUGE}", HUGE))
-    if "/" not in name and not standard:
+    yield from resource_name(name, path)
+    if "/" not in name and not is_quota_resource(name):
         yield invalid(path, name, "must be a standard resource for quota")
 
 
-def _counted(name: str, path: str) -> Causes:
-    yield from each_invalid(path, name, qualified_name(name))
-    if "/" not in name and name not in STANDARD and HUGE not in name:
-        yield invalid(path, name, "must be a standard resource type or fully qualified")
+def is_quota_resource(name: str) -> bool:
+    """Whether this is one of the resources that every quota knows."""
+    return name in QUOTA or name.startswith(HUGE_COUNTED)

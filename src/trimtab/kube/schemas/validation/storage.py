@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.inner import difference
 from trimtab.kube.schemas.validation.causes import (
     Causes,
+    duplicate,
     each_invalid,
+    entries,
     forbidden,
     invalid,
     not_supported,
@@ -24,7 +26,7 @@ from trimtab.kube.schemas.validation.claims import (
     provisioner_name,
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
-from trimtab.kube.schemas.validation.names import dns_subdomain
+from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
 from trimtab.kube.schemas.validation.sources import host_path
 
 Json = Mapping[str, Any]
@@ -159,6 +161,36 @@ def storage_class(manifest: Json) -> Causes:
     ):
         if manifest.get(name) not in allowed:
             yield not_supported(name, manifest.get(name), allowed)
+    yield from _topologies(manifest.get("allowedTopologies"))
+
+
+def _topologies(given: Any) -> Causes:
+    """What is wrong with where volumes may be made.
+
+    The server compares each term with as many empty ones as there are terms, too.
+    """
+    terms = [term for _, term in entries(given)]
+    known: list[dict[str, set[str]]] = [{} for _ in terms]
+    for number, term in enumerate(terms):
+        path = f"allowedTopologies[{number}].matchLabelExpressions"
+        meant: dict[str, set[str]] = {}
+        for place, each in entries(term.get("matchLabelExpressions")):
+            key, values = each.get("key", ""), each.get("values") or []
+            yield from _topology(key, values, f"{path}[{place}]")
+            if key in meant:
+                yield duplicate(f"{path}[{place}].key", key)
+            meant[key] = {*values}
+        yield from (duplicate(path, "") for each in known if each == meant)
+        known.append(meant)
+
+
+def _topology(key: str, values: Sequence[str], path: str) -> Causes:
+    if not values:
+        yield required(f"{path}.values")
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            yield duplicate(f"{path}.values[{number}]", value)
+    yield from each_invalid(f"{path}.key", key, qualified_name(key))
 
 
 def storage_class_update(new: Json, old: Json) -> Causes:
