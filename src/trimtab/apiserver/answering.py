@@ -11,10 +11,9 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver import depths
 from trimtab.apiserver.api import Answer, Api
-from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.decoding import JSON, Body, deletion_in
+from trimtab.apiserver.depths import check_weight
 from trimtab.apiserver.patching import APPLY_PATCH
 from trimtab.apiserver.reading import Listed, selected
 from trimtab.apiserver.refusing import too_large
@@ -28,9 +27,10 @@ from trimtab.apiserver.requests import (
     write_options,
 )
 from trimtab.apiserver.routes import Route
+from trimtab.apiserver.stacks import on_large_stack
 from trimtab.apiserver.watching import Watch
 from trimtab.kube.merging.managers import manager_name
-from trimtab.kube.refusals import Refused, bad_request
+from trimtab.kube.refusals import bad_request
 
 LARGEST_BODY = 3 * 1024 * 1024
 OPTION_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
@@ -48,22 +48,22 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 def answer(api: Api, asked: Asked) -> Answer | Listed:
     """The answer to a request that is no watch: about one object, or a page of a list."""
+    before = api.store.revision
     try:
         return _answer(api, asked)
     except RecursionError:
-        if not _may_be_cut(asked.route.address.served):
+        if api.store.revision != before:  # something is done already, which must not be done twice
             raise
-    try:
-        return _answer(api, msgspec.structs.replace(asked, content=depths.cut(asked.content)))
-    except Refused as refused:
-        raise depths.without_mark(refused) from None
+    check_weight(asked.content, _changed(api, asked.route))
+    return on_large_stack(lambda: _answer(api, asked))
 
 
-def _may_be_cut(served: Served) -> bool:
-    """Whether what lies deep in an object of this kind stands in no field that is known."""
-    if served.kind == "CustomResourceDefinition":
-        return False
-    return not served.custom or depths.depth_of(msgspec.json.encode(served.schema.rules)) < depths.LEVELS
+def _changed(api: Api, route: Route) -> bytes:
+    """The object that a request changes, as it is kept; none is needed to make one, nor to be rid of it."""
+    if route.verb not in ("update", "patch"):
+        return b""
+    entry = api.store.get(route.address.served.collection, route.address.key)
+    return entry.body if entry is not None else b""
 
 
 def _answer(api: Api, asked: Asked) -> Answer | Listed:

@@ -32,7 +32,7 @@ from trimtab.apiserver.decoding import (
     value_of,
 )
 from trimtab.apiserver.deleting import Ended, Marked, Removed, Untouched, deleted, may_go
-from trimtab.apiserver.depths import check_whole
+from trimtab.apiserver.depths import check_readable
 from trimtab.apiserver.negotiation import partial
 from trimtab.apiserver.nodeports import Taken
 from trimtab.apiserver.patching import APPLY_PATCH, check_media, patched
@@ -68,6 +68,7 @@ from trimtab.apiserver.versions import (
 )
 from trimtab.apiserver.watching import Watch, watched_number
 from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
+from trimtab.kube import trees
 from trimtab.kube.gojson import BadJson
 from trimtab.kube.merging.apply import applied, created, settled, updated
 from trimtab.kube.refusals import Refused, bad_request
@@ -384,7 +385,7 @@ class Api:
         """Keep a changed object, unless nothing has changed or nothing keeps it any more."""
         served = address.served
         new = settled(live, new)
-        if new == live and is_kept_as(self._entry(address), live, served):
+        if trees.equal(new, live) and is_kept_as(self._entry(address), live, served):
             return Answer(200, _encoded(in_version(live, served)), warnings)
         if options.dry_run:
             return Answer(200, _encoded(as_kept(new, served)), warnings)
@@ -453,7 +454,7 @@ class Api:
         new = scales.scaled(live, scale, address.served)
         check_preconditions(new, live, address, patch=True, through_part=True)
         answer = self.change(new, live, address, options, warnings, manager=None)
-        shown = scales.scale_of(msgspec.json.decode(answer.body), address.served)
+        shown = scales.scale_of(trees.decoded(answer.body), address.served)
         return Answer(200, _encoded(shown), answer.warnings)
 
     # -- deleting -----------------------------------------------------------------------------------------
@@ -536,8 +537,8 @@ def warned(warnings: Iterable[str]) -> Iterator[None]:
 
 
 def _encoded(manifest: Mapping[str, Any]) -> bytes:
-    encoded = msgspec.json.encode(manifest)
-    check_whole(encoded)
+    encoded = trees.encoded(manifest)
+    check_readable(encoded)
     return encoded
 
 

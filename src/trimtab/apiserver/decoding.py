@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
-from trimtab.apiserver.depths import DEEPEST, depth_of
+from trimtab.apiserver.depths import too_heavy
 from trimtab.apiserver.refusing import bad_namespace, invalid, unsupported_media
 from trimtab.apiserver.repeated import Pairs, merged
 from trimtab.apiserver.requests import Address
@@ -27,12 +27,16 @@ from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import duplicate_field, pruned, strict_refusal
 from trimtab.kube.schemas.schema import OBJECT_META, Schema
 from trimtab.kube.schemas.validation.causes import invalid as wrong_value
+from trimtab.kube.trees import DEEPEST, depth_of, has_room, read
 
 if TYPE_CHECKING:
-    from trimtab.resources.yaml import Forgiven
+    from trimtab.resources.yaml import Excessive, Forgiven
 
 Json = dict[str, Any]
 NO_KIND = "couldn't get version/kind; json parse error: "
+STEPS = 200_000_000  # a value nested 10,000 levels takes 150,000,000
+FROM_YAML = "error converting YAML to JSON: "
+INTO_JSON = "error unmarshaling JSON: while decoding JSON: "
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 HEAD = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -65,17 +69,34 @@ def _from_yaml(content: bytes) -> Any:
 
 
 def _forgiven(content: bytes) -> Forgiven:
-    from trimtab.resources.yaml import TOO_DEEP, forgiven
+    from trimtab.resources.yaml import TOO_HEAVY, Excessive, Limits, forgiven
 
     try:
-        return forgiven(content, "body")
+        return forgiven(content, "body", Limits(depth=DEEPEST, steps=STEPS))
+    except Excessive as exc:
+        if exc.reason == TOO_HEAVY:
+            raise too_heavy() from exc
+        raise BadJson(_beyond(content, exc)) from exc
     except TrimtabError as exc:
-        if exc.reason == TOO_DEEP and depth_of(content) <= DEEPEST:
-            raise RecursionError(TOO_DEEP) from exc
-        if exc.reason == TOO_DEEP:
-            words = f"yaml: exceeded max depth of {DEEPEST}"
-            raise BadJson(f"error converting YAML to JSON: {words}") from exc
-        raise BadJson(f"error converting YAML to JSON: yaml: {_yaml_words(exc)}") from exc
+        raise BadJson(f"{FROM_YAML}yaml: {_yaml_words(exc)}") from exc
+
+
+def _beyond(content: bytes, exc: Excessive) -> str:
+    """What is said of YAML that is too deep: its reader counts brackets, and indents, each for themselves.
+
+    One level that is neither is the whole; if it is too many, whoever reads the JSON made of it says so.
+    """
+    from trimtab.resources.yaml import Excessive, Limits, forgiven
+
+    line, column, *_ = (*map(int, re.findall(r"[0-9]+", exc.subject)), 1, 1)
+    try:
+        if content.lstrip()[:1] not in (b"{", b"["):
+            forgiven(content, "body", Limits(depth=DEEPEST + 1))
+            sign = content.splitlines()[line - 1][column - 1 : column]
+            return f"{INTO_JSON}invalid character '{'[' if sign in b'[-' else '{'}' exceeded max depth"
+    except Excessive:
+        pass
+    return f"{FROM_YAML}yaml: {f'line {line}: ' if line > 1 else ''}exceeded max depth of {DEEPEST}"
 
 
 def _from_protobuf(content: bytes) -> Any:
@@ -110,7 +131,7 @@ def manifest_in(body: Body, address: Address) -> Json:
     except BadJson as exc:
         if body.media == JSON:
             raise _unrecognized(body, served.kind, f"{NO_KIND}{exc}") from exc
-        told = str(exc).removeprefix("error converting YAML to JSON: ")
+        told = str(exc).removeprefix(FROM_YAML).replace(INTO_JSON, NO_KIND)
         raise _unrecognized(body, served.kind, told) from exc
     if not isinstance(value, dict):
         if value is not None:
@@ -140,7 +161,7 @@ def declaration_in(body: Body) -> Declared:
     config = read.value if read else body.content
     if not isinstance(config, dict | None):
         told = not_a_map(config)
-        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}")
+        raise bad_request(f"error decoding YAML: {INTO_JSON}{told}")
     config = config or {}
     if told := bad_head(config):
         raise bad_request(f"couldn't get version/kind; json parse error: {told}")
@@ -390,9 +411,17 @@ def twice_given(body: Body) -> tuple[str, ...]:
 
 def _written(body: Body) -> Any:
     """A JSON body with its fields as they were written; None if it cannot be read."""
+    if not isinstance(body.content, bytes):
+        return None
     try:
-        return json.loads(body.content, object_pairs_hook=Pairs) if isinstance(body.content, bytes) else None
-    except (ValueError, RecursionError):
+        return json.loads(body.content, object_pairs_hook=Pairs)
+    except RecursionError:
+        if has_room():
+            return read(body.content, Pairs)
+        if depth_of(body.content) <= DEEPEST:
+            raise
+        return None
+    except ValueError:
         return None
 
 

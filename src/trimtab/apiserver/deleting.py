@@ -11,6 +11,7 @@ from trimtab.apiserver.definitions import GROUP, KIND, ending
 from trimtab.apiserver.refusing import conflict
 from trimtab.apiserver.requests import Address, DeleteOptions
 from trimtab.apiserver.strategies import strategy_of
+from trimtab.kube import trees
 from trimtab.kube.times import seconds_text
 
 Json = dict[str, Any]
@@ -64,7 +65,7 @@ def deleted(live: Json, address: Address, options: DeleteOptions, now: datetime)
         marked["finalizers"] = finalizers
         if not finalizers:
             del marked["finalizers"]
-    if marked == metadata:
+    if trees.equal(marked, metadata):
         return Untouched(live)
     return Marked({**live, "metadata": _counted(marked, metadata)})
 

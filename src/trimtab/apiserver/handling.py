@@ -41,6 +41,7 @@ from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.refusing import TooLarge, forbidden, method_not_allowed
 from trimtab.apiserver.requests import Address, asks_to_watch
 from trimtab.apiserver.routes import NO_PAGE, NoKind, NoSuchGroup, Route, check_kind, route
+from trimtab.apiserver.stacks import with_room
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, Watch, bookmark_object, next_bookmark
 from trimtab.kube.refusals import Refused
@@ -210,8 +211,8 @@ class Handler:
         )
         result = answer(self._api, asked)
         if isinstance(result, Answer):
-            return _object(result, found.address, form)
-        return _list(result, found.address.served, form)
+            return with_room(lambda: _object(result, found.address, form))
+        return with_room(lambda: _list(result, found.address.served, form))
 
     # -- watching -----------------------------------------------------------------------------------------
 
@@ -294,6 +295,10 @@ class _Unshowable(Exception):
 
 
 def _frame(event: Event, address: Address, form: Form) -> bytes:
+    return with_room(lambda: _written_event(event, address, form))
+
+
+def _written_event(event: Event, address: Address, form: Form) -> bytes:
     entry = event.entry
     body = shown(entry, address.served) if entry is not None else bookmark_object(event, address.served)
     if form.shape == negotiation.PARTIAL_LIST:
@@ -423,4 +428,10 @@ def _labels(request: web.BaseRequest) -> dict[str, str]:
 
 
 def _laid_out(body: bytes) -> bytes:
-    return msgspec.json.format(body, indent=2)
+    """The same JSON, laid out for people, unless that is more than anybody would read."""
+    if negotiation.is_laid_out_beyond(body):
+        return body
+    try:
+        return with_room(lambda: msgspec.json.format(body, indent=2))
+    except RecursionError:
+        return body

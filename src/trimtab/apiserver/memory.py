@@ -24,6 +24,7 @@ from trimtab.apiserver.reading import Listed
 from trimtab.apiserver.requests import Address
 from trimtab.apiserver.routes import NO_PAGE, NoSuchGroup, Route, route
 from trimtab.apiserver.seeds import seed
+from trimtab.apiserver.stacks import with_room
 from trimtab.apiserver.versions import shown
 from trimtab.apiserver.watching import Event, bookmark_object
 from trimtab.errors import Missing
@@ -103,8 +104,9 @@ class MemoryCluster:
         if not isinstance(found, Listed):
             raise TypeError(f"{call!r} is no list")
         served = asked.address.served
+        bodies = with_room(lambda: [shown(entry, served) for entry in found.entries])
         return Page(
-            objects=tuple(object_from(shown(entry, served)) for entry in found.entries),
+            objects=tuple(map(object_from, bodies)),
             resource_version=str(found.revision),
             continue_token=found.continue_token,
             remaining=found.remaining,
@@ -270,7 +272,7 @@ class MemoryCluster:
 def _watch_event(event: Event, address: Address) -> WatchEvent:
     entry = event.entry
     served = address.served
-    raw = shown(entry, served) if entry is not None else bookmark_object(event, served)
+    raw = with_room(lambda: shown(entry, served)) if entry is not None else bookmark_object(event, served)
     return WatchEvent(EventType(event.type), object_from(raw))
 
 

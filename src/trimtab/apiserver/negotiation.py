@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from trimtab.kube import trees
 from trimtab.kube.refusals import Refused
 
 JSON, YAML = "application/json", "application/yaml"
@@ -17,6 +17,7 @@ META = "meta.k8s.io"
 _SPOKEN = (JSON, YAML, "*/*")
 _AVAILABLE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+LARGEST_LAYOUT = 1 << 26  # bytes: indents grow with every level
 _STATUS = b'{"kind":"Status",'
 
 
@@ -164,7 +165,14 @@ def partial(body: bytes, version: str = "v1") -> bytes:
     if is_status(body):
         return body
     start = f'{{"kind":"{PARTIAL}","apiVersion":"{META}/{version}","metadata":'.encode()
-    return start + bytes(_head.decode(body).metadata) + b"}"
+    return start + _metadata(body) + b"}"
+
+
+def _metadata(body: bytes) -> bytes:
+    try:
+        return bytes(_head.decode(body).metadata)
+    except RecursionError:
+        return trees.encoded(trees.decoded(body).get("metadata", {}))
 
 
 def is_aggregated(accept: str) -> bool:
@@ -185,9 +193,18 @@ def wants_json_openapi(accept: str) -> bool:
     return any(each.media in (JSON, "application/*", "*/*") for each in wanted(accept or JSON))
 
 
+def is_laid_out_beyond(body: bytes) -> bool:
+    """Whether an answer, laid out for people, is more than anybody would read."""
+    signs = body.count(b"{") + body.count(b"[")
+    if 2 * signs * (2 * signs + body.count(b",")) <= LARGEST_LAYOUT:  # however deep they stand
+        return False
+    return trees.indentation(body) > LARGEST_LAYOUT
+
+
 def in_yaml(body: bytes) -> bytes:
     """The same answer, written as YAML."""
     from trimtab.resources.yaml import dump
 
-    value: Any = msgspec.json.decode(body)
-    return dump(value).encode()
+    if is_laid_out_beyond(body):
+        return body  # it is YAML as it is
+    return dump(trees.decoded(body), depth=trees.DEEPEST + 1).encode()

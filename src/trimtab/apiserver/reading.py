@@ -280,8 +280,6 @@ def _token_in(text: str) -> _Token:
         token = _TOKEN.of(decoded(raw))
     except BadJson as exc:
         raise _bad_token(str(exc)) from exc
-    except RecursionError as exc:
-        raise _bad_token("exceeded max depth") from exc
     except msgspec.ValidationError as exc:
         raise bad_request(
             "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"

@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver.depths import check_whole
+from trimtab.apiserver.depths import check_readable
+from trimtab.kube import trees
 
 Collection: TypeAlias = tuple[str, str]  # group and plural, independent of the version
 HISTORY = 10_000  # changes that are kept
@@ -45,7 +45,7 @@ class Entry(Struct, frozen=True, gc=False):
 
     def decoded(self) -> dict[str, Any]:
         """The object, without `kind` and `apiVersion`."""
-        value: dict[str, Any] = msgspec.json.decode(self.body)
+        value: dict[str, Any] = trees.decoded(self.body)
         return value
 
 
@@ -292,6 +292,6 @@ def _place(keys: list[str], key: str, *, present: bool) -> None:
 
 def _encoded(value: Mapping[str, Any]) -> bytes:
     """The JSON of a value in no more memory than it needs: msgspec keeps the room that it had reserved."""
-    encoded = msgspec.json.encode(value)
-    check_whole(encoded)
+    encoded = trees.encoded(value)
+    check_readable(encoded)
     return bytes(memoryview(encoded))

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.store import Entry
+from trimtab.kube import trees
 from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.autoscalers import v1_from_v2, v2_from_v1
 from trimtab.kube.schemas.defaults import coerced, defaulted, filled
@@ -41,7 +41,7 @@ def shown(entry: Entry, served: Served) -> bytes:
     if entry.api_version == served.api_version and not _is_dated(entry, served):
         head = f'{{"kind":"{served.kind}","apiVersion":"{served.api_version}",'
         return head.encode() + entry.body[1:]
-    return msgspec.json.encode(manifest_of(entry, served))
+    return trees.encoded(manifest_of(entry, served))
 
 
 def shown_in_list(entry: Entry, served: Served) -> bytes:
@@ -51,7 +51,7 @@ def shown_in_list(entry: Entry, served: Served) -> bytes:
     if entry.api_version == served.api_version:
         return entry.body
     manifest = manifest_of(entry, served)
-    return msgspec.json.encode(
+    return trees.encoded(
         {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind")}
     )
 
@@ -76,7 +76,7 @@ def to_store(manifest: Json, served: Served) -> Kept:
     """The object as it is kept."""
     kept = converted(manifest, served.stored_as, served)
     read = _read(kept, served) if served.custom else _completed(kept, served)
-    return Kept(read) if read == kept else Kept(read, kept)
+    return Kept(read) if trees.equal(read, kept) else Kept(read, kept)
 
 
 def _completed(kept: Json, served: Served) -> Json:
@@ -93,7 +93,7 @@ def is_kept_as(entry: Entry, live: Json, served: Served) -> bool:
     if entry.written is None:
         return True
     now, before = converted(live, served.stored_as, served), _written(entry, served)
-    return _without_version(now) == _without_version(before)
+    return trees.equal(_without_version(now), _without_version(before))
 
 
 def _without_version(manifest: Json) -> Json:
@@ -105,7 +105,7 @@ def _written(entry: Entry, served: Served) -> Json:
     """An object as it was written."""
     if entry.written is None:
         return {"apiVersion": entry.api_version, "kind": served.kind, **entry.decoded()}
-    manifest: Json = msgspec.json.decode(entry.written)
+    manifest: Json = trees.decoded(entry.written)
     return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(entry.revision)}}
 
 

@@ -17,7 +17,9 @@ from trimtab.apiserver.catalog import Served
 from trimtab.apiserver.reading import Selected, selected
 from trimtab.apiserver.refusing import TooLarge
 from trimtab.apiserver.requests import Address, WatchOptions, unreadable_version
+from trimtab.apiserver.stacks import with_room
 from trimtab.apiserver.store import Change, ChangeType, Entry, Gone, Store
+from trimtab.kube import trees
 from trimtab.kube.gotext import quoted
 from trimtab.kube.integers import UINT64, whole
 from trimtab.kube.refusals import Refused
@@ -61,7 +63,7 @@ def restamped(entry: Entry, revision: int) -> Entry:
     """The object under another version."""
     manifest: dict[str, Any] = entry.decoded()
     manifest["metadata"]["resourceVersion"] = str(revision)
-    return msgspec.structs.replace(entry, revision=revision, body=msgspec.json.encode(manifest))
+    return msgspec.structs.replace(entry, revision=revision, body=trees.encoded(manifest))
 
 
 def bookmark_object(event: Event, served: Served) -> bytes:
@@ -89,7 +91,7 @@ class Watch:
         self._options = options
         self._woken = asyncio.Event()
         self.ahead = 0  # a version to begin with that is not there yet
-        self._first = list(self._initial())
+        self._first = with_room(lambda: list(self._initial()))
         self._close = self._subscribed()
 
     def _subscribed(self) -> Callable[[], None]:
@@ -130,7 +132,7 @@ class Watch:
             raise _too_old(self.position, gone.oldest) from gone
         self.position = max(self.position, self._store.revision)
         prefix = self._address.prefix
-        found = (event_of(change, self._chosen, prefix) for change in changes)
+        found = with_room(lambda: [event_of(change, self._chosen, prefix) for change in changes])
         return [*events, *(event for event in found if event is not None)]
 
     def bookmark(self) -> Event:

@@ -25,6 +25,7 @@ from trimtab.apiserver.strategies import (
     unreported,
     with_counter,
 )
+from trimtab.kube import trees
 from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
@@ -99,7 +100,7 @@ def _only_owned(manifest: Json, live: Json) -> bool:
     before, after = (
         {**each, "metadata": {**each["metadata"], "managedFields": []}} for each in (live, manifest)
     )
-    return before == after
+    return trees.equal(before, after)
 
 
 def _owners(manifest: Json) -> Json:

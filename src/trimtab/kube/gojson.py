@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from trimtab.kube.gotext import quoted
+from trimtab.kube.trees import DEEPEST, depth_of, has_room, is_beyond
+from trimtab.kube.trees import decoded as decoded_tree
 
 _SPACE = " \t\r\n"
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-DEEPEST = 10_000
 
 
 class BadJson(ValueError):
@@ -32,16 +33,22 @@ class BadNumber(BadJson):
 def decoded(body: bytes) -> Any:
     """The value in a body; a `RecursionError` if it is nested deeper than can be read."""
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        _Scanner(body.decode("latin-1")).check()  # Go walks bytes, not letters
-        return _lenient(body.decode(errors="replace"))
+        value = msgspec.json.decode(body)
+        if not is_beyond(body):
+            return value
+    except RecursionError:
+        if not has_room() and depth_of(body) <= DEEPEST:
+            raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    _Scanner(body.decode("latin-1")).check()  # Go walks bytes, not letters
+    return _lenient(body.decode(errors="replace"))
 
 
 def _lenient(text: str) -> Any:
     """What Go accepts and msgspec does not: bytes that are no UTF-8, and halves of letters."""
     try:
-        return msgspec.json.decode(text.encode(errors="replace"))
+        return decoded_tree(text.encode(errors="replace"))
     except msgspec.DecodeError as exc:
         if number := _beyond(text):
             raise BadNumber(f"json: cannot unmarshal number {number} into Go value of type float64") from exc

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 _SHORT_ESCAPES = {
     "\a": "\\a",
@@ -62,6 +63,44 @@ def _escaped(char: str) -> str:
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 
+class _Style(NamedTuple):
+    """How maps and lists are spelled, and what is in them."""
+
+    maps: tuple[str, str]
+    lists: tuple[str, str]
+    between: str
+    key: Callable[[str], str]
+    plain: Callable[[Any], str]
+    as_is: bool = False  # keys stand as they are, else sorted
+
+
+def _out(value: Any, style: _Style) -> str:
+    """A map or a list as a style spells it, in one go: of a text within texts each would be copied again."""
+    parts: list[str] = []
+    _write(value, style, parts)
+    return "".join(parts)
+
+
+def _write(value: Any, style: _Style, parts: list[str]) -> None:
+    gap = ""
+    if isinstance(value, dict):
+        parts.append(style.maps[0])
+        for name in value if style.as_is else sorted(value):
+            parts.append(f"{gap}{style.key(name)}:")
+            _write(value[name], style, parts)
+            gap = style.between
+        parts.append(style.maps[1])
+    elif isinstance(value, list):
+        parts.append(style.lists[0])
+        for each in value:
+            parts.append(gap)
+            _write(each, style, parts)
+            gap = style.between
+        parts.append(style.lists[1])
+    else:
+        parts.append(style.plain(value))
+
+
 def plain(value: Any) -> str:
     """A value as `%v` prints it."""
     match value:
@@ -71,10 +110,8 @@ def plain(value: Any) -> str:
             return "true" if value else "false"
         case float():
             return _number(value)
-        case dict():
-            return "map[" + " ".join(f"{key}:{plain(value[key])}" for key in sorted(value)) + "]"
-        case list():
-            return "[" + " ".join(map(plain, value)) + "]"
+        case dict() | list():
+            return _out(value, _PLAIN)
         case _:
             return str(value)
 
@@ -86,10 +123,8 @@ def as_text(value: Any) -> str:
             return value
         case None:
             return "%!s(<nil>)"
-        case dict():
-            return "map[" + " ".join(f"{key}:{as_text(value[key])}" for key in sorted(value)) + "]"
-        case list():
-            return "[" + " ".join(map(as_text, value)) + "]"
+        case dict() | list():
+            return _out(value, _TEXT)
         case _:
             return f"%!s({type_name(value)}={plain(value)})"
 
@@ -101,11 +136,8 @@ def syntax(value: Any) -> str:
             return "interface {}(nil)"
         case str():
             return quoted(value)
-        case dict():
-            pairs = (f"{quoted(key)}:{syntax(value[key])}" for key in sorted(value))
-            return "map[string]interface {}{" + ", ".join(pairs) + "}"
-        case list():
-            return "[]interface {}{" + ", ".join(map(syntax, value)) + "}"
+        case dict() | list():
+            return _out(value, _SYNTAX)
         case _:
             return plain(value)
 
@@ -127,12 +159,8 @@ def type_name(value: Any) -> str:
 def to_json(value: Any, *, as_is: bool = False) -> str:
     """Compact JSON as Go's encoder writes it: `<`, `>`, `&` escaped, keys sorted or else as they are."""
     match value:
-        case dict():
-            keys = value if as_is else sorted(value)
-            pairs = (f"{_json_string(key)}:{to_json(value[key], as_is=as_is)}" for key in keys)
-            return "{" + ",".join(pairs) + "}"
-        case list():
-            return "[" + ",".join(to_json(each, as_is=as_is) for each in value) + "]"
+        case dict() | list():
+            return _out(value, _AS_IS if as_is else _JSON)
         case str():
             return _json_string(value)
         case float():
@@ -161,3 +189,10 @@ def _spelled(value: float, *, smallest: float) -> str:
     if value == 0 or smallest <= abs(value) < 1e21:
         return f"{Decimal(repr(value)).normalize():f}"
     return repr(value)
+
+
+_PLAIN: Final = _Style(("map[", "]"), ("[", "]"), " ", str, plain)
+_TEXT: Final = _PLAIN._replace(plain=as_text)
+_SYNTAX: Final = _Style(("map[string]interface {}{", "}"), ("[]interface {}{", "}"), ", ", quoted, syntax)
+_JSON: Final = _Style(("{", "}"), ("[", "]"), ",", _json_string, to_json)
+_AS_IS: Final = _JSON._replace(as_is=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trimtab.errors import InvalidSpec
 from trimtab.resources.yaml import (
     MAX_DEPTH,
+    TOO_HEAVY,
     Document,
     Excessive,
     Forgiven,
@@ -178,6 +179,16 @@ def test_aliases_within_the_budget_are_written_out_as_copies() -> None:
 )
 def test_nesting_beyond_the_bound_is_refused_without_exhausting_the_interpreter(text: str) -> None:
     assert "maps and lists are nested deeper than 256" in refusal(text)
+
+
+def test_steps_through_what_is_deep_are_counted_if_they_are_bounded() -> None:
+    deep = "[" * 2_000 + "1" + "]" * 2_000
+    limits = Limits(depth=3_000, steps=10_000_000)
+    assert forgiven(f"a: {deep}", "x", limits).value["a"]
+    with pytest.raises(Excessive, match=TOO_HEAVY):
+        forgiven(f"a: [{deep}, {deep}, {deep}]", "x", limits)
+    with pytest.raises(Excessive, match=TOO_HEAVY):
+        forgiven("a: " + "[" * 2_000 + "1," * 10_000 + "]" * 2_000, "x", limits)
 
 
 def test_nesting_up_to_the_bound_is_read() -> None:

@@ -13,7 +13,7 @@ Kubernetes deviates from the RFCs in places; these functions side with Kubernete
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from trimtab.kube import gotext
@@ -263,7 +263,16 @@ def _index(text: str, length: int) -> int:
 def _identical(left: Any, right: Any) -> bool:
     """Equality as `test` means it: 1 is not 1.0."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_identical(left[name], right[name]) for name in left)
+        return left.keys() == right.keys() and _are_identical(
+            (each, right[name]) for name, each in left.items()
+        )
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_identical, left, right))
+        return len(left) == len(right) and _are_identical(zip(left, right, strict=True))
     return type(left) is type(right) and same(left, right)
+
+
+def _are_identical(pairs: Iterable[tuple[Any, Any]]) -> bool:
+    for left, right in pairs:  # noqa: SIM110 - `all` would go through C, once for each level
+        if not _identical(left, right):
+            return False
+    return True

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from trimtab.kube import gotext
-from trimtab.kube.merging.fields import EMPTY, FieldSet, Path, field, item, key, shown_element
+from trimtab.kube.merging.fields import EMPTY, FieldSet, field, item, key, shown_element
 from trimtab.kube.merging.shapes import ANYTHING, Shape
 
 #: the one built-in type that is text or a number, and nothing else
@@ -69,10 +69,17 @@ def same(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
+        return left.keys() == right.keys() and _are_same((each, right[name]) for name, each in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and _are_same(zip(left, right, strict=True))
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _are_same(pairs: Iterable[tuple[Any, Any]]) -> bool:
+    for left, right in pairs:  # noqa: SIM110 - `all` would go through C, once for each level
+        if not same(left, right):
+            return False
+    return True
 
 
 # -- which shape applies ------------------------------------------------------------------------------------
@@ -374,77 +381,101 @@ def _extracted_item(value: Any, fields: FieldSet, shape: Shape) -> Any:
 
 def compared(left: Any, right: Any, shape: Shape) -> Comparison:
     """The fields in which the right value differs from the left one."""
-    walk = _Walk()
-    walk.pair(left, right, shape, ())
-    return Comparison(
-        removed=FieldSet.of(*walk.removed),
-        modified=FieldSet.of(*walk.modified),
-        added=FieldSet.of(*walk.added),
-    )
+    whole = _Difference()
+    _compare(left, right, shape, whole, _WHOLE)
+    removed, modified, added = (whole.children.get(way, {}).get(_WHOLE, EMPTY) for way in _WAYS)
+    return Comparison(removed=removed, modified=modified, added=added)
 
 
-class _Walk:
-    """Collects differences on one walk through two values."""
+_REMOVED: Final = "removed"
+_MODIFIED: Final = "modified"
+_ADDED: Final = "added"
+_WAYS: Final = (_REMOVED, _MODIFIED, _ADDED)
+_WHOLE: Final = ""
+
+
+class _Difference:
+    """The fields of one value that differ, by the way in which they do, and what differs beneath them."""
+
+    __slots__ = ("children", "members")
 
     def __init__(self) -> None:
-        self.removed: list[Path] = []
-        self.modified: list[Path] = []
-        self.added: list[Path] = []
+        self.members: dict[str, set[str]] = {}
+        self.children: dict[str, dict[str, FieldSet]] = {}
 
-    def pair(self, left: Any, right: Any, shape: Shape, path: Path) -> None:
-        """Compare two values, either of which may be absent."""
+    def mark(self, way: str, element: str) -> None:
+        """Note that a field differs as a whole."""
+        self.members.setdefault(way, set()).add(element)
+
+    def take(self, inner: _Difference, element: str) -> None:
+        """Note what differs beneath a field."""
+        for way in inner.members.keys() | inner.children.keys():
+            below = FieldSet(frozenset(inner.members.get(way, ())), inner.children.get(way, {}))
+            self.children.setdefault(way, {})[element] = below
+
+
+def _compare(left: Any, right: Any, shape: Shape, found: _Difference, element: str) -> None:
+    """Compare two values of a field, either of which may be absent, once as each kind that they are."""
+    if left is right:
+        return
+    inner: _Difference | None = None
+    is_leaf = False
+    for kind in _kinds(left, right, shape):
         is_leaf = False
-        for kind in _kinds(left, right, shape):
-            is_leaf = self._as(kind, left, right, shape, path)
-        if not is_leaf and left is ABSENT:
-            self.added.append(path)
-        elif not is_leaf and right is ABSENT:
-            self.removed.append(path)
-
-    def _as(self, kind: Kind, left: Any, right: Any, shape: Shape, path: Path) -> bool:
-        """Compare two values as things of one kind; say whether they are a leaf, recorded as a whole."""
         if kind == "map" and not shape.atomic and (_map(left) or _map(right)):
-            self._fields(_map(left), _map(right), shape, path)
-            return False
-        if kind == "list" and shape.list_type != "atomic" and (_list(left) or _list(right)):
-            self._items(_list(left), _list(right), shape, path)
-            return False
-        self._leaf(left, right, path)
-        return True
-
-    def _leaf(self, left: Any, right: Any, path: Path) -> None:
-        if left is ABSENT:
-            self.added.append(path)
-        elif right is ABSENT:
-            self.removed.append(path)
-        elif not same(left, right):
-            self.modified.append(path)
-
-    def _fields(self, left: dict[str, Any], right: dict[str, Any], shape: Shape, path: Path) -> None:
-        for name in left | right:
-            inside = (*path, field(name))
-            self.pair(left.get(name, ABSENT), right.get(name, ABSENT), _field_shape(shape, name), inside)
-
-    def _items(self, left: list[Any], right: list[Any], shape: Shape, path: Path) -> None:
-        before, after = _grouped(left, shape), _grouped(right, shape)
-        for element in before | after:
-            self._group(before.get(element, []), after.get(element, []), shape, (*path, element))
-
-    def _group(self, left: list[Any], right: list[Any], shape: Shape, path: Path) -> None:
-        """Compare the items of one key: usually one and one; items that share a key are owned as a whole."""
-        inner = _element_shape(shape)
-        if len(left) < 2 and len(right) < 2:
-            self.pair(left[0] if left else ABSENT, right[0] if right else ABSENT, inner, path)
-        elif len(left) > 1 and len(right) > 1:
-            self._leaf(left, right, path)
-        elif len(left) > 1:
-            if right:
-                self.pair(ABSENT, right[0], inner, path)
-            self.removed.append(path)
+            inner = inner or _Difference()
+            _compare_fields(_map(left), _map(right), shape, inner)
+        elif kind == "list" and shape.list_type != "atomic" and (_list(left) or _list(right)):
+            inner = inner or _Difference()
+            _compare_items(_list(left), _list(right), shape, inner)
         else:
-            if left:
-                self.pair(left[0], ABSENT, inner, path)
-            self.added.append(path)
+            is_leaf = True
+            _compare_leaves(left, right, found, element)
+    if not is_leaf and left is ABSENT:
+        found.mark(_ADDED, element)
+    elif not is_leaf and right is ABSENT:
+        found.mark(_REMOVED, element)
+    if inner is not None:
+        found.take(inner, element)
+
+
+def _compare_leaves(left: Any, right: Any, found: _Difference, element: str) -> None:
+    """Compare two values that are owned as a whole."""
+    if left is ABSENT:
+        found.mark(_ADDED, element)
+    elif right is ABSENT:
+        found.mark(_REMOVED, element)
+    elif not same(left, right):
+        found.mark(_MODIFIED, element)
+
+
+def _compare_fields(left: dict[str, Any], right: dict[str, Any], shape: Shape, found: _Difference) -> None:
+    for name in left | right:
+        before, after = left.get(name, ABSENT), right.get(name, ABSENT)
+        _compare(before, after, _field_shape(shape, name), found, field(name))
+
+
+def _compare_items(left: list[Any], right: list[Any], shape: Shape, found: _Difference) -> None:
+    before, after = _grouped(left, shape), _grouped(right, shape)
+    for element in before | after:
+        _compare_group(before.get(element, []), after.get(element, []), shape, found, element)
+
+
+def _compare_group(left: list[Any], right: list[Any], shape: Shape, found: _Difference, element: str) -> None:
+    """Compare the items of one key: usually one and one; items that share a key are owned as a whole."""
+    inner = _element_shape(shape)
+    if len(left) < 2 and len(right) < 2:
+        _compare(left[0] if left else ABSENT, right[0] if right else ABSENT, inner, found, element)
+    elif len(left) > 1 and len(right) > 1:
+        _compare_leaves(left, right, found, element)
+    elif len(left) > 1:
+        if right:
+            _compare(ABSENT, right[0], inner, found, element)
+        found.mark(_REMOVED, element)
+    else:
+        if left:
+            _compare(left[0], ABSENT, inner, found, element)
+        found.mark(_ADDED, element)
 
 
 def _grouped(items: list[Any], shape: Shape) -> dict[str, list[Any]]:

@@ -121,13 +121,12 @@ class Schema:
 
     def child(self, name: str) -> Schema | None:
         """The node of a field, or of a map's values; None for a field that the kind does not have."""
-        try:
+        if name in self._children:  # not `try`: within generators an error costs more the deeper they are
             return self._children[name]
-        except KeyError:
-            found = self._child(name)
-            if name in self.properties:  # map keys come from users: remembering them would grow forever
-                self._children[name] = found
-            return found
+        found = self._child(name)
+        if name in self.properties:  # map keys come from users: remembering them would grow forever
+            self._children[name] = found
+        return found
 
     def _child(self, name: str) -> Schema | None:
         raw = self.properties.get(name)

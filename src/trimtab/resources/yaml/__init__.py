@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trimtab.doors import opened_when_asked
 from trimtab.resources.yaml.documents import (
     MAX_DEPTH,
-    TOO_DEEP,
+    TOO_HEAVY,
     Document,
     Excessive,
     Forgiven,
@@ -26,7 +26,7 @@ else:  # most who read never write
 
 __all__ = [
     "MAX_DEPTH",
-    "TOO_DEEP",
+    "TOO_HEAVY",
     "Document",
     "Excessive",
     "Forgiven",

@@ -29,7 +29,16 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml.documents import Excessive, Limits, Twin, refusal, too_deep, too_many
+from trimtab.resources.yaml.documents import (
+    MAX_DEPTH,
+    TOO_HEAVY,
+    Excessive,
+    Limits,
+    Twin,
+    refusal,
+    too_deep,
+    too_many,
+)
 from trimtab.resources.yaml.scalars import MAX_INT, Scalar, as_json, is_timestamp, key_text, meaning
 
 _TAG: Final = "tag:yaml.org,2002:"
@@ -81,6 +90,8 @@ class Builder:
         self._aliased = 0
         self._lines_before = 0
         self._nodes = 0
+        self._steps = 0
+        self._parsed: Any = None
         self._stack: list[_Frame] = []
         self._anchors: dict[str, _Anchored | _Frame] = {}
 
@@ -126,10 +137,12 @@ class Builder:
                 value = scalar(event)
             elif kind is MappingStartEvent:
                 self._open(event, {})
+                next_event = self._weighed(next_event)
                 event = next_event()
                 continue
             elif kind is SequenceStartEvent:
                 self._open(event, [])
+                next_event = self._weighed(next_event)
                 event = next_event()
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
@@ -140,6 +153,20 @@ class Builder:
                 return self._narrow(event, value), first.start_mark.line + 1 + self._lines_before
             self._place(stack[-1], event, value)
             event = next_event()
+
+    def _weighed(self, next_event: Any) -> Any:
+        """The same, but once it is deep every step is counted: a parser looks back at all that is open."""
+        if len(self._stack) != MAX_DEPTH + 1 or next_event == self._step:
+            return next_event
+        self._parsed = next_event
+        return self._step
+
+    def _step(self) -> Any:
+        event = self._parsed()
+        self._steps += len(self._stack)
+        if self._steps > self._limits.steps:
+            raise self._excess(event, TOO_HEAVY, "Flatten the document")
+        return event
 
     def _place(self, frame: _Frame, event: Any, value: Any) -> None:
         """Give a finished node to the map or list that holds it."""

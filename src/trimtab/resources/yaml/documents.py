@@ -19,6 +19,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     size: int = 32 * 1024 * 1024
     # Maps and lists inside each other; pure code may then walk any value by recursion.
     depth: int = MAX_DEPTH
+    # Steps through what lies deeper than usual, each times its level: the parser takes so long for it.
+    steps: int = sys.maxsize
     # Values that aliases may repeat, all documents of the text together.
     aliased: int = 400_000
     # Values of one document, its keys among them; a long text weighs as much as several.
@@ -80,7 +82,7 @@ def too_deep(limits: Limits) -> tuple[str, str]:
     return f"maps and lists are nested deeper than {limits.depth}", "Flatten the document"
 
 
-TOO_DEEP = too_deep(DEFAULT_LIMITS)[0]
+TOO_HEAVY: Final = "too much of it is nested too deep"
 
 
 def too_many(limits: Limits) -> tuple[str, str]:

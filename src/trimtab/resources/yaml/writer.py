@@ -22,9 +22,9 @@ from trimtab.resources.yaml.texts import Spelling, fits_one_line, spelled
 _STEP: Final = 2
 
 
-def dump(value: Any) -> str:
-    """One JSON value as a YAML document."""
-    writer = _Writer()
+def dump(value: Any, *, depth: int = MAX_DEPTH) -> str:
+    """One JSON value as a YAML document; its maps and lists may stand so deep in each other."""
+    writer = _Writer(depth)
     writer.node(value, indent=-_STEP, in_map=False)
     return writer.text()
 
@@ -40,7 +40,8 @@ class _Writer:
     `indent` is always that of the map or list a node stands in; the root stands in an imagined one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deepest: int) -> None:
+        self._deepest = deepest
         self._pieces: list[str] = []
         # Columns used on the last line; only exact where a text begins.
         self._column = 0
@@ -57,8 +58,8 @@ class _Writer:
         if not isinstance(value, Mapping | list | tuple):
             self._scalar(value, indent + _STEP)
             return
-        if self._depth >= MAX_DEPTH:
-            reason = f"maps and lists are nested deeper than {MAX_DEPTH}"
+        if self._depth >= self._deepest:
+            reason = f"maps and lists are nested deeper than {self._deepest}"
             raise InvalidSpec("the value to write as YAML", reason, "Flatten it")
         self._depth += 1
         if not value:
