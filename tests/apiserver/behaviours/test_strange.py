@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -93,3 +94,24 @@ async def test_a_pod_that_may_take_for_ever_to_stop_goes_as_others_do() -> None:
         await stage.delete("Pod", "lone")
         await stage.wait(60)
         assert await stage.all("Pod") == []
+
+
+async def test_indexes_that_a_few_letters_name_by_the_billion_take_no_memory() -> None:
+    all_of_them, most = "0-1999999998", 2_000_000_000
+    spec = {
+        "completionMode": "Indexed",
+        "completions": most,
+        "parallelism": 2,
+        "successPolicy": {"rules": [{"succeededIndexes": all_of_them}]},
+        "template": pod_template(restartPolicy="Never"),
+    }
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "many"}, "spec": spec}
+    async with at_work() as stage:
+        await stage.create(job)
+        tracemalloc.start()
+        try:
+            await told(stage, "Job", "many", {"completedIndexes": all_of_them})
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 100_000_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from trimtab.apiserver.behaviours.changes import Update
@@ -26,6 +26,7 @@ from trimtab.kube.integers import whole
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
 INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count"
+MOST_INDEXES = 100_000  # that are told of one Job
 INDEX_IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
 
 
@@ -92,16 +93,24 @@ def index_of(pod: Manifest) -> int:
 def completed_indexes(job: Manifest, pods: Iterable[Manifest]) -> set[int]:
     """The indexes that have succeeded, by the status and by the pods."""
     done = {index_of(pod) for pod in pods if status_of(pod).get("phase") == "Succeeded"}
-    done |= set(from_ranges(status_of(job).get("completedIndexes", ""), job))
+    done |= from_ranges(status_of(job).get("completedIndexes", ""), job)
     return {index for index in done if 0 <= index < job["spec"].get("completions", 0)}
 
 
-def from_ranges(text: str, job: Manifest) -> Iterator[int]:
-    """Those indexes of a Job that are written like `0,2-4,7`; what is no range of them is passed over."""
-    for part in text.split(","):
-        ends = [whole(each) for each in part.split("-", 1)]
-        if ends[0] is not None and ends[-1] is not None:
-            yield from range(max(ends[0], 0), min(ends[-1] + 1, job["spec"].get("completions", 0)))
+def from_ranges(text: str, job: Manifest) -> set[int]:
+    """Those indexes of a Job that are written like `0,2-4,7`.
+
+    What is no range of them is passed over, and so are more of them than a Job has pods here in its life:
+    a few letters can name billions.
+    """
+    ranges = (_range(part, job["spec"].get("completions", 0)) for part in text.split(","))
+    return set(islice(chain.from_iterable(ranges), MOST_INDEXES))
+
+
+def _range(part: str, completions: int) -> range:
+    first, *last = (whole(each) for each in part.split("-", 1))
+    final = last[0] if last else first
+    return range(0) if first is None or final is None else range(max(first, 0), min(final + 1, completions))
 
 
 def index_ranges(indexes: Iterable[int]) -> str:

@@ -80,7 +80,7 @@ def failed_indexes(job: Manifest, pods: Iterable[Manifest]) -> set[int]:
     limit = job["spec"].get("backoffLimitPerIndex")
     if limit is None:
         return set()
-    found = set(from_ranges(status_of(job).get("failedIndexes", ""), job))
+    found = from_ranges(status_of(job).get("failedIndexes", ""), job)
     for pod in pods:
         if status_of(pod).get("phase") == "Failed":
             rule = matched(job, pod).action
@@ -105,10 +105,10 @@ def succeeded_by_policy(job: Manifest, succeeded: Collection[int]) -> Reason | N
     rules: Sequence[Mapping[str, Any]] = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     for number, rule in enumerate(rules):
         asked = rule.get("succeededIndexes")
-        chosen = set(succeeded) if asked is None else set(succeeded) & set(from_ranges(asked, job))
+        chosen = set(succeeded) if asked is None else set(succeeded) & from_ranges(asked, job)
         enough = rule.get("succeededCount")
         if enough is None:
-            enough = len(set(from_ranges(asked or "", job)))
+            enough = len(from_ranges(asked or "", job))
         if len(chosen) >= enough:
             return "SuccessPolicy", f"Matched rules at index {number}"
     return None
