@@ -23,6 +23,7 @@ from trimtab.engine.sync.judging import tells_of_a_move
 from trimtab.engine.sync.steps import Prune
 from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.sentences import joined
 
 _MOST_TOLD = 3
 #: what controllers say when the server refuses what they want to make
@@ -222,7 +223,7 @@ def hook_failed(facts: Facts) -> Iterator[Finding]:
     delete = f"trimtab delete {facts.unit.id}" if facts.unit is not None else ""
     for result in failed_results(facts):
         if result.hook and result.status is not StepStatus.SYNC_FAILED:
-            evidence = "; ".join(filter(None, (result.message, *_endings(facts, result.key))))
+            evidence = joined((result.message, *_endings(facts, result.key)))
             again = f"sync again: {_syncing(facts)}"
             if facts.is_going:
                 again = f"go on: {delete}; or leave hooks out: {delete} --skip-hooks"
