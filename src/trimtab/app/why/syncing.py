@@ -161,14 +161,25 @@ def being_deleted(facts: Facts) -> Iterator[Finding]:
     if not facts.is_going or facts.unit is None:
         return
     left = [row.key for row in facts.rows if row.live is not None]
+    refused = [] if facts.plan is None else [each.key for each in facts.plan.refused]
+    unknown = [key for key in refused if key not in left]  # whoever asks may not read their kinds
     name = facts.unit.id
     yield _about_app(
         facts,
-        f"is being deleted, and {counted(len(left), 'object')} of it {_is(left)} still there",
-        evidence=_named(left),
+        f"is being deleted, and {_left_words(left, unknown)}",
+        evidence=_named([*left, *unknown]),
         remedy=f"Finish it: trimtab delete {name}; or leave them: trimtab delete {name} --abandon",
         since=facts.state.started_at if facts.state is not None else None,
     )
+
+
+def _left_words(left: list[ResourceKey], unknown: list[ResourceKey]) -> str:
+    """How many objects are still there, as far as that is known."""
+    there = f"{counted(len(left), 'object')} of it {_is(left)} still there"
+    if not unknown:
+        return there
+    hidden = f"whether {counted(len(unknown), 'object')} of it {_is(unknown)} still there is not known"
+    return f"{there}; {hidden}" if left else hidden
 
 
 def _is(many: list[ResourceKey]) -> str:
