@@ -47,9 +47,13 @@ class TrimtabError(Exception):
         self.reason = reason
         self.remedy = remedy
 
+    @property
+    def complaint(self) -> str:
+        """What is wrong and what to do, for where the object is named already."""
+        return f"{_closed(self.reason)} {_closed(self.remedy)}" if self.remedy else _closed(self.reason)
+
     def __str__(self) -> str:
-        sentence = f"{self.subject}: {_closed(self.reason)}"
-        return f"{sentence} {_closed(self.remedy)}" if self.remedy else sentence
+        return f"{self.subject}: {self.complaint}"
 
 
 def _closed(sentence: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -89,6 +90,15 @@ async def test_private_repositories_are_opened_with_the_entries_for_them(
     assert [len(each.manifests) for each in made] == [1, 1]
 
 
+def _as_shown(url: str, entry: str, file: Path) -> re.Pattern[str]:
+    """What the page repositories.md says that such a refusal is."""
+    page = (Path(__file__).parents[2] / "docs" / "repositories.md").read_text()
+    (words,) = re.findall(r"```text\n(repository .*?)```", page, re.DOTALL)
+    words = words.replace("https://git.example/team/web.git", url).replace("entry 1", entry)
+    words = words.replace("/home/ann/.config/trimtab/credentials.toml", str(file))
+    return re.compile(r"\s+".join(map(re.escape, words.split())).replace("…", ".*"))
+
+
 async def test_a_refusal_says_which_entry_was_shown_and_what_to_do(
     tmp_path: Path, git_http: HttpRepository
 ) -> None:
@@ -104,6 +114,7 @@ async def test_a_refusal_says_which_entry_was_shown_and_what_to_do(
         assert f"shown was entry 2 of credentials file {file}" in refused.value.reason
         assert refused.value.remedy == "Give a credential that may read it"
         assert "opensesame" not in str(refused.value)
+        assert _as_shown(git_http.url, "entry 2", file).fullmatch(str(refused.value))
 
         file.write_text("")
         with pytest.raises(CredentialRefused) as refused:

@@ -2,7 +2,8 @@
 
 In a `console` block a line that begins with `$ ` is typed, and what follows is the answer; a command without
 one need only succeed, and `# exits with 2` at its end says how it fails. `# in a moment; exits with 1` is for
-an answer that becomes true: the command is typed again until its last line is said. `…` stands for anything
+an answer that becomes true: the command is typed again until its last line is said. `# until Ctrl-C` is for a
+command that goes on: it is ended once the last line of its answer is said. `…` stands for anything
 in a line, a line of it alone for any lines. Digests, ports, times and blanks are not compared. A block after
 `<!-- file: PATH -->` is a file that is there from then on. `<!-- no-run -->` only shows.
 """
@@ -12,9 +13,10 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-_FILE = re.compile(r"<!-- file: (\S+) -->")
+from tests.docs.blocks import Block, blocks
+
 _EXITS = re.compile(r"#\s*(in a moment; )?exits with (\d+)\s*$")
-_NO_RUN: Final = "<!-- no-run -->"
+_UNTIL = re.compile(r"#.*\buntil Ctrl-C\s*$")
 #: what differs from run to run
 _MASKS: Final = tuple(
     (re.compile(pattern), mask)
@@ -46,39 +48,38 @@ class Typed(NamedTuple):
     line: int
     #: whether it may have to be typed again until it answers so
     is_soon: bool = False
+    #: whether it goes on until somebody ends it
+    is_ended: bool = False
 
 
 def session(page: str) -> list[Given | Typed]:
     """What is done with a page, in order."""
-    found: list[Given | Typed] = []
-    previous, block, start = "", None, 0
-    body: list[str] = []
-    for number, line in enumerate(page.splitlines(), 1):
-        if block is None and line.startswith("```") and line != "```":
-            block, body, start = line[3:].strip(), [], number + 1
-        elif block is not None and line == "```":
-            if named := _FILE.fullmatch(previous):
-                found.append(Given(named[1], "\n".join(body) + "\n"))
-            elif block == "console" and previous != _NO_RUN:
-                found += _typed(body, start)
-            block, previous = None, ""
-        elif block is not None:
-            body.append(line)
-        else:
-            previous = line.strip() or previous
-    return found
+    return [step for block in blocks(page) for step in _steps(block)]
 
 
-def _typed(body: list[str], start: int) -> list[Typed]:
+def _steps(block: Block) -> list[Given | Typed]:
+    if block.file:
+        return [Given(block.file, block.text)]
+    return [*_typed(block)] if block.kind == "console" and not block.is_shown else []
+
+
+def _typed(block: Block) -> list[Typed]:
     found: list[Typed] = []
-    for number, line in enumerate(body, start):
+    for number, line in enumerate(block.body, block.line):
         if line.startswith("$ "):
-            exits = _EXITS.search(line)
-            command = _EXITS.sub("", line[2:]).rstrip()
-            found.append(Typed(command, int(exits[2]) if exits else 0, (), number, bool(exits and exits[1])))
+            exits, until = _EXITS.search(line), _UNTIL.search(line)
+            command = _UNTIL.sub("", _EXITS.sub("", line[2:])).rstrip()
+            code = int(exits[2]) if exits else 0
+            found.append(Typed(command, code, (), number, bool(exits and exits[1]), bool(until)))
         elif found:
             found[-1] = found[-1]._replace(answer=(*found[-1].answer, line))
     return found
+
+
+def sign_of(step: Typed) -> str:
+    """By what a command is known to have answered: the longest stretch of its last line with words."""
+    *_, last = (line for line in step.answer if line.strip() != "…")
+    return max((part.strip() for part in last.split("…")), key=len)
 
 
 def answers(wanted: tuple[str, ...], said: str) -> bool:

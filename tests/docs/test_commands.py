@@ -1,7 +1,7 @@
 """Every command that a page shows is one that the command understands, with its options; so is its YAML.
 
-What stands in `console` blocks is run as well (`test_consoles.py`); here whatever stands in a block of
-commands, or in a line as code, is parsed and not run. Generated parts are held true by what makes them.
+Blocks are run as well, unless `test_complete.py` says why not; here whatever stands in a block of commands,
+or in a line as code, is parsed and not run. Generated parts are held true by what makes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every command that the pages have people type does what the pages say, on one embedded cluster."""
+"""Every command that a page has people type does what it says, on an embedded cluster of the page's own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from testbed.embedded import Embedded
-from tests.docs.consoles import Given, Typed, answers, session
+from tests.docs.blocks import PAGES, ROOT, name_of
+from tests.docs.consoles import Given, Typed, answers, session, sign_of
+from tests.docs.internet import Internet, internet
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TOLD = [page for page in PAGES if any(isinstance(each, Typed) for each in session(page.read_text()))]
 
 BEGINS_ALONE = "trimtab cluster up"
@@ -33,6 +33,10 @@ nothing
 $ true
 $ trimtab why a   # in a moment; exits with 1
 all
+$ trimtab run  # for ever; until Ctrl-C
+…
+… INFO …here
+…
 ```
 <!-- no-run -->
 ```console
@@ -42,14 +46,20 @@ $ rm -rf /
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Embedded]:
+def hosts(tmp_path_factory: pytest.TempPathFactory, helm: Path) -> Iterator[Internet]:
+    with internet(tmp_path_factory.mktemp("internet"), helm) as found:
+        yield found
+
+
+@pytest.fixture
+def own() -> Iterator[Embedded]:
     with Embedded(controllers=True) as server:
         yield server
 
 
 @pytest.fixture
 def environment(
-    shared: Embedded, tmp_path: Path, kubectl: Path, helm: Path, kustomize: Path
+    own: Embedded, hosts: Internet, tmp_path: Path, kubectl: Path, helm: Path, kustomize: Path
 ) -> Iterator[dict[str, str]]:
     """Of somebody with a home of their own; what their page left running is ended."""
     folders = [str(each.parent) for each in (Path(sys.executable), kubectl, helm, kustomize)]
@@ -59,10 +69,11 @@ def environment(
         "HOME": str(tmp_path / "page"),
         "PATH": path,
         "XDG_CACHE_HOME": cache,
-        "KUBECONFIG": str(shared.kubeconfig),
+        "KUBECONFIG": str(own.kubeconfig),
         "USER": "ann",
-        "TRIMTAB_APPS__NAMESPACE": f"records-{tmp_path.name.replace('_', '-')[:40].lower()}",
+        "TRIMTAB_RUNNER__LISTEN": "127.0.0.1:0",  # other pages have runners, too
         "GIT_CONFIG_GLOBAL": "/dev/null",
+        **hosts.environment,
         **{
             f"GIT_{who}_{what}": "ann@shop.example"
             for who in ("AUTHOR", "COMMITTER")
@@ -86,7 +97,7 @@ def ran(
             kept.write_text(step.text)
             script.append(f"mkdir -p \"$(dirname '{step.path}')\"; cp '{kept}' '{step.path}'")
         else:
-            script += [_repeated(step) if step.is_soon else step.command, r"printf '\0%s\0' $?"]
+            script += [_spelled(step), r"printf '\0%s\0' $?"]
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=folder,
@@ -102,26 +113,42 @@ def ran(
     return [(step, int(code), text) for step, text, code in zip(typed, said[::2], said[1::2], strict=False)]
 
 
+def _spelled(step: Typed) -> str:
+    """A command as the shell is told it."""
+    if step.is_soon:
+        return _repeated(step)
+    return _ended(step) if step.is_ended else step.command
+
+
 def _repeated(step: Typed) -> str:
     """A command that is typed until the last line of its answer is said, or too often; it ends as that."""
-    last = shlex.quote(step.answer[-1].strip())
-    tries = f'said=$({step.command}); code=$?; [[ "$said" == *{last}* ]] && break'
+    tries = f'said=$({step.command}); code=$?; [[ "$said" == *{shlex.quote(sign_of(step))}* ]] && break'
     return f"for _ in {{1..60}}; do {tries}; done; printf '%s\\n' \"$said\"; (exit $code)"
 
 
+def _ended(step: Typed) -> str:
+    """A command that is ended once it has said the last line of its answer, or in a minute."""
+    told = f'printf "%s\\n" "$line"; [[ "$line" == *{shlex.quote(sign_of(step))}* ]] && kill $pid'
+    reads = f"while IFS= read -r -u $from line; do {told}; done"
+    return (
+        f"exec {{from}}< <(exec timeout 60 {step.command} 2>&1); pid=$!; {reads}; exec {{from}}<&-; wait $pid"
+    )
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", TOLD, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", TOLD, ids=name_of)
 def test_the_commands_of_a_page_do_what_it_says(
     page: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(ROOT / "deploy", folder / "trimtab" / "deploy")  # a checkout, as far as pages use it
     steps = session(page.read_text())
     if BEGINS_ALONE in [step.command for step in steps if isinstance(step, Typed)][:1]:
         del environment["KUBECONFIG"]  # whoever begins with a cluster of his own has no other
     told = ran(steps, folder, environment)
     for step, code, said in told:
-        where = f"{page.relative_to(ROOT)}:{step.line}: {step.command}"
+        where = f"{name_of(page)}:{step.line}: {step.command}"
         assert code == step.code, f"{where}\n{said}"
         assert answers(step.answer, said), (
             f"{where}\nThe page says:\n{chr(10).join(step.answer)}\nIt said:\n{said}"
@@ -135,7 +162,9 @@ def test_a_page_is_read_as_files_and_commands() -> None:
         Typed("trimtab plan a", 2, ("nothing",), 7),
         Typed("true", 0, (), 9),
         Typed("trimtab why a", 1, ("all",), 10, is_soon=True),
+        runs := Typed("trimtab run", 0, ("…", "… INFO …here", "…"), 12, is_ended=True),
     ]
+    assert sign_of(runs) == "INFO"
 
 
 @pytest.mark.parametrize(

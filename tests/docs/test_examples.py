@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-NO_RUN = "<!-- no-run -->"
+from tests.docs.blocks import NO_RUN, PAGES, blocks, name_of
 
 #: compiled under the page's own name and line numbers, so that a failure points into the page
 INTERPRETER = """
@@ -27,17 +26,10 @@ exec(compile(sys.stdin.read(), page, "exec"), {"__name__": "__main__"})
 
 def program(page: str) -> str:
     """The page's examples, each line where the page has it and everything else blank."""
-    lines, inside, previous = [], False, ""
-    for line in page.splitlines():
-        if inside and line.strip() == "```":
-            inside = False
-        elif not inside and line.strip() == "```python" and previous != NO_RUN:
-            inside = True
-        elif inside:
-            lines.append(line)
-            continue
-        lines.append("")
-        previous = line.strip() or previous
+    lines = [""] * len(page.splitlines())
+    for block in blocks(page):
+        if block.kind == "python" and not block.is_shown and not block.file:
+            lines[block.line - 1 : block.line - 1 + len(block.body)] = block.body
     return "\n".join(lines)
 
 
@@ -53,9 +45,6 @@ def run(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
 def pages_with_examples() -> list[Path]:
     return [page for page in PAGES if program(page.read_text()).strip()]
 
@@ -64,13 +53,13 @@ def pages_with_dialogues() -> list[Path]:
     return [page for page in PAGES if "```pycon" in page.read_text()]
 
 
-@pytest.mark.parametrize("page", pages_with_examples(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", pages_with_examples(), ids=name_of)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     ran = run(page, tmp_path)
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("page", pages_with_dialogues(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", pages_with_dialogues(), ids=name_of)
 def test_the_dialogues_of_a_page_are_true(page: Path) -> None:
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert (failed, tried > 0) == (0, True)

@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -47,6 +48,8 @@ class Call(Struct, frozen=True, kw_only=True):
     output: str = ""
     #: somebody presses Ctrl-C when it has said this
     until: str = ""
+    #: so many seconds are waited for that: then it is killed, and what was not said is told
+    patience: float = 90
     #: the file that says which process it is, for whoever wants to kill it
     pid: str = ""
     #: kill -9 takes it, and all that it started, before the n-th thing that it asks of the machine
@@ -123,7 +126,7 @@ def _made(call: Call) -> Heard:
         _live(call, its_out, its_err)
     os.close(its_out)
     os.close(its_err)
-    said = _read_both(out, err, child, call.until.encode())
+    said = _read_both(out, err, child, call)
     _, status = os.waitpid(child, 0)
     return Heard(code=os.waitstatus_to_exitcode(status), out=said[out], err=said[err])
 
@@ -137,11 +140,16 @@ def _ways(call: Call) -> tuple[int, int]:
     return ours, its
 
 
-def _read_both(out: int, err: int, child: int, until: bytes) -> dict[int, str]:
+def _read_both(out: int, err: int, child: int, call: Call) -> dict[int, str]:
     said = {out: b"", err: b""}
-    left = [out, err]
+    left, until, deadline = [out, err], call.until.encode(), time.monotonic() + call.patience
     while left:
-        for file in select.select(left, [], [])[0]:
+        ready = select.select(left, [], [], max(0, deadline - time.monotonic()) if until else None)[0]
+        if until and time.monotonic() >= deadline:
+            os.kill(child, signal.SIGKILL)
+            said[err] += f"\nKilled: it did not say {call.until!r} within {call.patience:g} s.\n".encode()
+            break
+        for file in ready:
             read = b""
             with suppress(OSError):  # a terminal whose last writer is gone
                 read = os.read(file, 65536)

@@ -52,3 +52,19 @@ def test_an_app_is_deleted_by_the_next_when_somebody_was_killed_at_it(person: Pe
     configmaps = person.kubectl("get", "configmaps", "-o", "name")
     assert ("configmap/settings" in configmaps, "configmap/kept" in configmaps) == (False, True)
     assert person.trimtab("delete", "shop").code == 3
+
+
+def test_a_dry_run_of_letting_an_app_go_says_for_programs_what_stays(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", settings=SETTINGS)
+    assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    asked = ("delete", "shop", "--abandon", "--dry-run")
+    shown = person.trimtab(*asked)
+    assert (shown.code, shown.out) == (0, "")
+    assert "shop is to be forgotten; 1 object stays in the cluster" in shown.err
+
+    plan = person.trimtab(*asked, "-o", "json").json
+    (step,) = plan["steps"]
+    assert (plan["unit"], step["object"]["name"], step["apiVersion"]) == ("shop", "settings", "v1")
+    assert (step["action"], step["skip"]) == ("keep", "it stays: the app is only forgotten")
+    assert person.trimtab(*asked, "-o", "name").out == "configmap/settings\n"
+    assert [each["app"] for each in person.trimtab("status", "-o", "json").json] == ["shop"]

@@ -144,3 +144,26 @@ def test_several_stored_plans_are_carried_out_one_after_the_other(person: Person
     done = person.trimtab("apply", "both.plan")
     ends = [line.split(" at ")[0] for line in done.out.splitlines() if " is " in line]
     assert (done.code, ends) == (0, ["one is Synced and Healthy", "two is Synced and Healthy"])
+
+
+def test_at_a_terminal_several_stored_plans_are_all_shown_and_asked_for_once(
+    person: Person, tmp_path: Path
+) -> None:
+    for app in ("one", "two"):
+        shop(tmp_path / app, settings=named(f"of-{app}"))
+    person.kubectl("create", "namespace", person.namespace)
+    assert person.trimtab("plan", "./one", "./two", "-n", person.namespace, "--out", "both.plan").code == 0
+    with person.at_terminal("apply", "both.plan", columns=120) as terminal:
+        terminal.until("2 plans: 2 apply. Do this? [y/N]: ")
+        terminal.enter("n")
+        assert terminal.end() == 130
+    assert all(any(f"/of-{app}" in line for line in terminal.screen.text()) for app in ("one", "two"))
+    assert person.trimtab("status", "-o", "json").json == []
+
+    with person.at_terminal("apply", "both.plan", columns=120) as terminal:
+        terminal.until("2 plans: 2 apply. Do this? [y/N]: ")
+        terminal.enter("y")
+        terminal.until("one is Synced and Healthy")
+        terminal.until("two is Synced and Healthy")
+        assert terminal.end() == 0
+    assert sum("[y/N]" in line for line in terminal.screen.text()) == 1

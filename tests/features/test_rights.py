@@ -118,3 +118,11 @@ def test_whoever_may_make_no_namespace_is_told_so_and_makes_nothing_in_it(
     assert person.trimtab("sync", *asked).code == 0
     assert helper.trimtab("status", "new", "-o", "json").json["sync"] == "Synced"
     person.kubectl("delete", "namespace", fresh, "--wait=false")
+
+
+def test_whoever_may_only_look_learns_how_much_a_failed_deletion_left(helper: Helper) -> None:
+    helper.may_look()
+    assert helper.trimtab("delete", "shop", "--yes").code == 2
+    told = helper.trimtab("why", "shop")
+    words = "App shop is being deleted, and whether 1 object of it is still there is not known."
+    assert (words in told.out, "0 objects" in told.out) == (True, False), told

@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from trimtab.app.course import Course
 from trimtab.engine import Engine
 from trimtab.engine.operations import Operation, OperationState, Strategy, SyncPhase, is_begun
-from trimtab.engine.sync.steps import Prune, SyncPlan
+from trimtab.engine.sync.steps import NOTHING, Prune, SyncPlan
+from trimtab.engine.sync.sums import plan_digest
+from trimtab.engine.units import SyncUnit
 from trimtab.errors import Unavailable, UserError
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.failures import NotFound
@@ -33,6 +35,7 @@ WITHOUT_HOOKS: Final = replace(DELETION, strategy=Strategy.APPLY)
 _MOST_NAMED: Final = 3
 #: what goes is gathered for so many seconds before the server is asked what is left
 _GATHERED: Final = 0.2
+_FORGOTTEN: Final = "it stays: the app is only forgotten"
 _HOOKS: Final = frozenset({SyncPhase.PRE_DELETE, SyncPhase.POST_DELETE})
 
 
@@ -84,6 +87,25 @@ def going(plan: SyncPlan) -> tuple[Prune, ...]:
 def is_whole(plan: SyncPlan) -> bool:
     """Whether nothing that carries the app's mark stays when a plan of its deletion is carried out."""
     return not plan.refused and len(going(plan)) == sum(isinstance(step, Prune) for step in plan.steps)
+
+
+def abandonment(unit: SyncUnit) -> SyncPlan:
+    """What becomes of an app that is forgotten, as a plan: everything that it had stays."""
+    kept = tuple(
+        Prune(
+            key=each.key,
+            phase=SyncPhase.SYNC,
+            wave=0,
+            why="the app is forgotten",
+            api_version="/".join(filter(None, (each.key.group, each.version))),
+            expected=NOTHING,
+            skip=_FORGOTTEN,
+        )
+        for each in unit.status.resources
+    )
+    revision = unit.status.revision
+    name = plan_digest(unit.id, revision, "", kept, ())
+    return SyncPlan(unit=unit.id, revision=revision, render="", steps=kept, digest=name)
 
 
 def waiting_words(left: Sequence[KubeObject]) -> str:

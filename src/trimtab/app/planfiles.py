@@ -24,6 +24,7 @@ from trimtab.engine.sync.steps import SyncPlan
 from trimtab.engine.units import SyncUnit, UnitStatus
 from trimtab.errors import Conflict, InvalidSpec
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.sentences import joined
 
 _KIND: Final = "trimtab plan, version 1"
 #: of all that moved, so much is told
@@ -96,7 +97,7 @@ def moved(app: str, found: Sequence[str]) -> PreconditionMoved:
     """The error that says what moved."""
     more = len(found) - _MOST_TOLD
     told = [*found[:_MOST_TOLD], f"and {more} more"] if more > 0 else found
-    reason = f"something moved since it was planned: {'; '.join(told)}"
+    reason = f"something moved since it was planned: {joined(told)}"
     return PreconditionMoved(f"app {app}", reason, "Plan it again")
 
 

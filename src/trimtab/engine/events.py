@@ -20,6 +20,7 @@ from trimtab.engine.operations import OperationPhase, StepStatus, SyncPhase
 from trimtab.engine.rows import Verdict
 from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.sentences import joined
 
 
 class UnitRefreshed(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitRefreshed"):
@@ -212,7 +213,7 @@ class HooksReleased(Struct, frozen=True, kw_only=True, tag_field="event", tag="H
 
     def __str__(self) -> str:
         told = [f"{', '.join(self.hooks)} let go of"] if self.hooks else []
-        return "; ".join([*told, *self.problems])
+        return joined([*told, *self.problems])
 
 
 class UnitQuarantined(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitQuarantined"):

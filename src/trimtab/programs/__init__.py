@@ -9,13 +9,14 @@ reads the environment: PATH and variables are arguments, the rest is `ProgramsSe
 from trimtab.programs.finding import Program, find
 from trimtab.programs.launching import Launches
 from trimtab.programs.limits import Finished, Limits, ProgramStopped, Walls, limits_of
-from trimtab.programs.progress import Progress, Tell, said_once, silently
+from trimtab.programs.progress import NotKept, Progress, Tell, said_once, silently
 from trimtab.programs.running import run, walls
 
 __all__ = [
     "Finished",
     "Launches",
     "Limits",
+    "NotKept",
     "Program",
     "ProgramStopped",
     "Progress",

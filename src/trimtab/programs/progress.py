@@ -1,10 +1,16 @@
-"""How far a download has come, for whoever wants to show it."""
+"""How far a download has come, for whoever wants to show it; and that nothing can keep it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from msgspec import Struct
+
+from trimtab.errors import Unavailable
+
+
+class NotKept(Unavailable):
+    """The folder for programs that are fetched cannot keep one."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):

@@ -34,3 +34,11 @@ def test_other_words_about_secrets_are_not_repeated(words: str) -> None:
     assert "InvalidSpec" in told
     other = ResourceKey("", "ConfigMap", "shop", "settings")
     assert words in problem_of(InvalidSpec("apply", words), other)
+
+
+@pytest.mark.parametrize("key", [SECRET, ResourceKey("apps", "Deployment", "shop", "web")])
+def test_the_object_is_not_named_once_more_as_whoever_tells_it_names_it(key: ResourceKey) -> None:
+    error = InvalidSpec(str(key), "the cluster knows no such kind of apps/v9", "Install its definition")
+    assert str(key) not in problem_of(error, key)
+    elsewhere = ResourceKey("apps", "Deployment", "shop", "other")
+    assert problem_of(error, elsewhere) == str(error)

@@ -23,6 +23,7 @@ from trimtab.engine.sync.judging import tells_of_a_move
 from trimtab.engine.sync.steps import Prune
 from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.sentences import joined
 
 _MOST_TOLD = 3
 #: what controllers say when the server refuses what they want to make
@@ -160,14 +161,25 @@ def being_deleted(facts: Facts) -> Iterator[Finding]:
     if not facts.is_going or facts.unit is None:
         return
     left = [row.key for row in facts.rows if row.live is not None]
+    refused = [] if facts.plan is None else [each.key for each in facts.plan.refused]
+    unknown = [key for key in refused if key not in left]  # whoever asks may not read their kinds
     name = facts.unit.id
     yield _about_app(
         facts,
-        f"is being deleted, and {counted(len(left), 'object')} of it {_is(left)} still there",
-        evidence=_named(left),
+        f"is being deleted, and {_left_words(left, unknown)}",
+        evidence=_named([*left, *unknown]),
         remedy=f"Finish it: trimtab delete {name}; or leave them: trimtab delete {name} --abandon",
         since=facts.state.started_at if facts.state is not None else None,
     )
+
+
+def _left_words(left: list[ResourceKey], unknown: list[ResourceKey]) -> str:
+    """How many objects are still there, as far as that is known."""
+    there = f"{counted(len(left), 'object')} of it {_is(left)} still there"
+    if not unknown:
+        return there
+    hidden = f"whether {counted(len(unknown), 'object')} of it {_is(unknown)} still there is not known"
+    return f"{there}; {hidden}" if left else hidden
 
 
 def _is(many: list[ResourceKey]) -> str:
@@ -222,7 +234,7 @@ def hook_failed(facts: Facts) -> Iterator[Finding]:
     delete = f"trimtab delete {facts.unit.id}" if facts.unit is not None else ""
     for result in failed_results(facts):
         if result.hook and result.status is not StepStatus.SYNC_FAILED:
-            evidence = "; ".join(filter(None, (result.message, *_endings(facts, result.key))))
+            evidence = joined((result.message, *_endings(facts, result.key)))
             again = f"sync again: {_syncing(facts)}"
             if facts.is_going:
                 again = f"go on: {delete}; or leave hooks out: {delete} --skip-hooks"

@@ -131,13 +131,17 @@ _LACKS_A_RIGHT: Final = re.compile(
 
 
 def problem_of(error: TrimtabError, key: ResourceKey) -> str:
-    """What to say of an object that could not be judged; servers quote what they refuse, Secrets included."""
+    """What to say of an object that could not be judged, to those who know which one it is.
+
+    Servers quote what they refuse, Secrets included: their words about these are not repeated.
+    """
     if key.kind.casefold() != "secret" or _LACKS_A_RIGHT.fullmatch(error.reason):
-        return str(error)
+        return error.complaint if error.subject == str(key) else str(error)
     reason = (
         f"the server refuses it ({type(error).__name__}) in words that are not shown, as they may quote it"
     )
-    return str(TrimtabError(str(key), reason, "Look for fields of a wrong type, or that may not be changed"))
+    remedy = "Look for fields of a wrong type, or that may not be changed"
+    return TrimtabError(str(key), reason, remedy).complaint
 
 
 def extra_outcome(live: Manifest, key: ResourceKey, tracking: Tracking) -> Outcome:

@@ -13,6 +13,7 @@ from trimtab.engine.control.policy import conditions_after
 from trimtab.engine.health import Health, HealthStatus, Part, worst_of
 from trimtab.engine.rows import Row, Verdict, verdict_of
 from trimtab.engine.units import ConditionType, ResourceSummary, UnitStatus
+from trimtab.resources.sentences import joined
 
 #: what a comparison judges; the verdict on the last sync is another's
 JUDGED: Final = frozenset(ConditionType) - {ConditionType.SYNC}
@@ -121,5 +122,5 @@ def _of_findings(findings: Iterable[Finding]) -> Iterable[tuple[ConditionType, s
 
 
 def _few(told: Sequence[str], what: str) -> str:
-    more = f"; and {len(told) - _MOST_TOLD} more {what}" if len(told) > _MOST_TOLD else ""
-    return f"{'; '.join(told[:_MOST_TOLD])}{more}"
+    more = f"and {len(told) - _MOST_TOLD} more {what}" if len(told) > _MOST_TOLD else ""
+    return joined([*told[:_MOST_TOLD], more])

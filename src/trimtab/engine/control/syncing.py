@@ -33,6 +33,7 @@ from trimtab.resources import manifests
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
 from trimtab.resources.secrets import StandIns
+from trimtab.resources.sentences import joined
 from trimtab.tasks import Clock, in_turns
 
 #: may reorder or drop steps; an error it raises prevents the sync
@@ -83,7 +84,7 @@ def _with_odd_words(unit: SyncUnit, state: OperationState) -> OperationState:
     note = f"sync options that mean nothing: {', '.join(odd)}"
     if not odd or not state.phase.final or state.message.endswith(note):
         return state
-    return replace(state, message="; ".join(filter(None, (state.message, note))))
+    return replace(state, message=joined((state.message, note)))
 
 
 class _Way:
@@ -196,7 +197,7 @@ class Syncer:
         """The end of an operation that could not even be planned: what it held is let go of."""
         state = await self._let_go(way, way.reached, ())
         held = [f"{run.key}: {run.problem}" for run in state.hooks if run.problem]
-        told = "; ".join((message, *held))
+        told = joined((message, *held))
         ended = replace(state, phase=phase, message=told, finished_at=self._clock.now(), retry_at=None)
         await way.record(ended)
         return way.reached

@@ -10,6 +10,7 @@ from msgspec import Struct
 from trimtab.engine.health.values import Health, HealthStatus
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
+from trimtab.resources.sentences import joined
 
 IGNORE_HEALTHCHECK: Final = "argocd.argoproj.io/ignore-healthcheck"
 MOST_NAMED: Final = 3
@@ -76,7 +77,7 @@ def _told(culprits: list[Part]) -> str:
     """The first culprits with what they say, and how many more there are."""
     named = [_line(part) for part in culprits[:MOST_NAMED]]
     rest = len(culprits) - MOST_NAMED
-    return "; ".join([*named, f"and {rest} more"] if rest > 0 else named)
+    return joined([*named, f"and {rest} more"] if rest > 0 else named)
 
 
 def _line(part: Part) -> str:

@@ -32,6 +32,7 @@ from trimtab.kube.failures import AlreadyExists, ChangedMeanwhile, InvalidObject
 from trimtab.kube.objects import KubeObject
 from trimtab.resources.keys import ResourceKey
 from trimtab.resources.manifests import Manifest
+from trimtab.resources.sentences import joined
 from trimtab.tasks import Clock
 
 _TRIES = 5
@@ -373,7 +374,7 @@ class Performer:
         return Outcome(
             act=act,
             at=self._clock.now(),
-            message="; ".join((message, *(f"warning: {each}" for each in written.warnings))),
+            message=joined((message, *(f"warning: {each}" for each in written.warnings))),
             uid=metadata.uid,
             resource_version=metadata.resource_version,
             seen=self._live(written.object, act) if self._watched else None,

@@ -59,6 +59,7 @@ from trimtab.engine.sync.ordering import kind_rank
 from trimtab.engine.sync.results import causes, result_of, with_results
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, Refuse, RunHook, Step, SyncPlan
 from trimtab.resources.counting import counted
+from trimtab.resources.sentences import joined
 
 TERMINATED = "Terminated"
 #: what is said of a deletion before the causes why it failed, by the phase in which it did
@@ -152,7 +153,7 @@ class _Turn:
             told = f"{AGREED_OTHERWISE}: agreed to was {agreed[:12]}, now it is {self.plan.digest[:12]}"
             return Failed(message=told, again=False)
         blocking = [str(each) for each in self.plan.refused if each.blocks]
-        return Failed(message="; ".join(blocking)) if blocking else None
+        return Failed(message=joined(blocking)) if blocking else None
 
     def _judge(self) -> None:
         """Look at everything that still runs and is waited for."""
@@ -541,9 +542,7 @@ class _Turn:
         return found is not None and found.uid == result.uid
 
     def _hook_problems(self) -> str:
-        return "; ".join(
-            dict.fromkeys(f"{run.key}: {run.problem}" for run in self.runs.values() if run.problem)
-        )
+        return joined(dict.fromkeys(f"{run.key}: {run.problem}" for run in self.runs.values() if run.problem))
 
     # -- failure -----------------------------------------------------------------------------------------
 
@@ -594,7 +593,7 @@ class _Turn:
                 replace(self.results[(step.key, step.phase)], phase=StepPhase.FAILED, message=TERMINATED)
             )
         problem = self.state.failure or self._hook_problems()
-        told = "; ".join(filter(None, (self.state.message, problem)))
+        told = joined((self.state.message, problem))
         phase = OperationPhase.ERROR if problem else OperationPhase.FAILED
         return Failed(message=told, phase=phase, again=False)
 

@@ -22,6 +22,7 @@ from trimtab.engine.sync.acts import Clear, Discard, Done, Failed, Look, Outcome
 from trimtab.engine.sync.steps import Apply, CreateNamespace, Prune, RunHook, Step, WriteMode
 from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
+from trimtab.resources.sentences import joined
 
 _MOST_CAUSES = 10
 
@@ -157,7 +158,7 @@ def causes(results: Iterable[StepResult]) -> str:
         for why, key in list(first.items())[:_MOST_CAUSES]
     ]
     more = len(first) - len(told)
-    return "; ".join(told) + (f"; and {counted(more, 'more cause')}" if more else "")
+    return joined([*told, f"and {counted(more, 'more cause')}" if more else ""])
 
 
 def closed(state: OperationState, end: Done | Failed, now: datetime) -> OperationState:

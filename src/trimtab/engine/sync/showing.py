@@ -143,9 +143,9 @@ def plan_markdown(plan: SyncPlan, *, most: int = 200) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def plan_sum(plan: SyncPlan) -> str:
-    """What a plan does, counted: `2 apply, 1 prune`."""
-    counts = Counter(action(step) for step in plan.steps)
+def plan_sum(*plans: SyncPlan) -> str:
+    """What plans do, counted: `2 apply, 1 prune`."""
+    counts = Counter(action(step) for plan in plans for step in plan.steps)
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "nothing to do"
 
 

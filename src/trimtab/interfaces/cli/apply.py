@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -49,11 +50,24 @@ class _Told:
         self._only_shows = word.dry_run
         self._is_list = several
         self._plans: list[SyncPlan] = []
+        #: the digests of those that somebody has seen and agreed to
+        self._shown: set[str] = set()
         self._reports: list[dict[str, Any]] = []
+
+    async def agreed(self, plans: Sequence[SyncPlan], word: Word) -> Word:
+        """Show several plans and ask once, where somebody is asked; the word for each of them."""
+        if not word.asks or word.dry_run:
+            return word
+        for plan in plans:
+            show_plan(self.invocation, plan, self._output)
+        self._shown = {plan.digest for plan in plans}
+        return await word.given_for_all(plans)
 
     def plan(self, plan: SyncPlan, *, is_answer: bool) -> None:
         """A plan is about to be carried out, or is all that is answered."""
-        if is_answer and not is_for_people(self._output):
+        if plan.digest in self._shown:
+            click.echo(f"{plan.unit}: plan {plan.digest[:12]}", err=True)
+        elif is_answer and not is_for_people(self._output):
             self._plans.append(plan)
         else:
             show_plan(self.invocation, plan, self._output)
@@ -111,27 +125,28 @@ async def _applied(invocation: Invocation, reach: Reach, word: Word, file: Path)
         plans = read(content, name=str(file), installation=installation.id, keys=keys)
         for each in plans:
             apps.check_within(each.unit)
-        if len(plans) > 1:
-            for each in plans:
-                await _check(apps, each, word)
         again = goes_on(f"apply {shlex.quote(str(file))}", agreed=word.deletions)
         told = _Told(invocation, word, several=len(plans) > 1)
+        if len(plans) > 1:
+            found = [plan for each in plans if (plan := await _checked(apps, each, word)) is not None]
+            word = await told.agreed(found, word)
         for each in plans:
             await _carry_out(told, apps, each, word, again)
         told.end()
 
 
-async def _check(apps: Apps, stored: StoredPlan, word: Word) -> None:
-    """Refuse a plan that cannot be carried out: of several, none is begun then."""
+async def _checked(apps: Apps, stored: StoredPlan, word: Word) -> SyncPlan | None:
+    """A plan that is yet to be begun; refused if it cannot be carried out: of several, none is begun then."""
     from trimtab.app.applying import work_for
 
     known = await apps.find(stored.unit.id)
     if stored.is_done(known):
-        return
+        return None
     async with work_for(apps, stored, known) as work:
         plan = await _still_agreed(work, stored)
         if plan is not None and not word.dry_run:
             await work.check_ready(plan, consent=word.asks or word.deletions)
+    return plan
 
 
 async def _still_agreed(work: Work, stored: StoredPlan) -> SyncPlan | None:

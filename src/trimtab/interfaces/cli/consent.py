@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -13,6 +13,7 @@ from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.output import words_option
 from trimtab.interfaces.cli.patience import timeout_option
+from trimtab.resources.counting import counted
 
 if TYPE_CHECKING:
     from trimtab.app import Work
@@ -35,12 +36,20 @@ class Word(NamedTuple):
             return True
         return self.deletions
 
+    async def given_for_all(self, plans: Sequence[SyncPlan]) -> Word:
+        """The word for each of these plans, which were shown together: about all of them it is asked once."""
+        if not self.asks or not any(plan.steps for plan in plans):
+            return self
+        await agreed_to(*plans)
+        return self._replace(asks=False, deletions=True)
 
-async def agreed_to(plan: SyncPlan) -> None:
-    """Ask whether a plan is to be done; of a long one, what scrolled away is counted once more."""
+
+async def agreed_to(*plans: SyncPlan) -> None:
+    """Ask whether plans are to be done; of long ones, what scrolled away is counted once more."""
     from trimtab.engine.sync.showing import plan_sum
 
-    await agreed(f"{plan_sum(plan)}. Do this?")
+    together = f"{counted(len(plans), 'plan')}: " if len(plans) > 1 else ""
+    await agreed(f"{together}{plan_sum(*plans)}. Do this?")
 
 
 def consent_options(verb: Callable[..., None]) -> Callable[..., None]:

@@ -12,7 +12,7 @@ from trimtab.interfaces.cli.completing import app_names
 from trimtab.interfaces.cli.consent import Word, consent_options, end_first, tell_held
 from trimtab.interfaces.cli.lastwords import LastWords
 from trimtab.interfaces.cli.names import NAME
-from trimtab.interfaces.cli.outcomes import show_outcome, show_plan, show_plans
+from trimtab.interfaces.cli.outcomes import is_for_people, show_outcome, show_plan, show_plans
 from trimtab.interfaces.cli.output import tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, app_cluster_options, apps_at
 from trimtab.interfaces.cli.verbs import Invocation
@@ -21,6 +21,7 @@ from trimtab.resources.counting import counted
 if TYPE_CHECKING:
     from trimtab.app import Work
     from trimtab.engine.operations import Operation, OperationState
+    from trimtab.engine.units import SyncUnit
 
 
 class _Gone(NamedTuple):
@@ -80,7 +81,7 @@ async def _deleted(
             if not word.dry_run and (operation is None or not work.goes_on(operation)):
                 await end_first(work, word)
             act = (
-                _abandoned(work, word)
+                _abandoned(invocation, work, word, unit)
                 if operation is None
                 else _carried_out(invocation, work, word, operation)
             )
@@ -90,10 +91,14 @@ async def _deleted(
         show_outcome(invocation, report, word.output, f"{unit.id} is {gone.word}")
 
 
-async def _abandoned(work: Work, word: Word) -> _Gone | None:
+async def _abandoned(invocation: Invocation, work: Work, word: Word, unit: SyncUnit) -> _Gone | None:
+    from trimtab.app.deletion import abandonment
+
     objects = counted(work.objects, "object stays", "objects stay")
     click.echo(f"{work.name} is to be forgotten; {objects} in the cluster", err=True)
     if word.dry_run:
+        if not is_for_people(word.output):
+            show_plans(invocation, [abandonment(unit)], word.output)
         return None
     if word.asks:
         await agreed("Do this?")

@@ -66,17 +66,21 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], command: click
 
         return shell_complete(command, {"obj": environment}, PROGRAM, COMPLETION, instruction)
     color = False if environment.get("NO_COLOR") else None
-    debug = False
+    call: click.Context | None = None
     try:
-        with command.make_context(PROGRAM, list(arguments), obj=environment, color=color) as context:
-            debug = context.params.get("debug", False)
-            command.invoke(context)
+        with command.make_context(PROGRAM, list(arguments), obj=environment, color=color) as call:
+            command.invoke(call)
     except BaseException as exc:  # noqa: BLE001 - every error ends here, as an exit code
-        return _told(exc, environment, debug=debug, color=color)
+        return _told(exc, environment, call, color)
     return 0
 
 
-def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, color: bool | None) -> int:
+def _told(
+    exc: BaseException,
+    environment: Mapping[str, str],
+    call: click.Context | None,
+    color: bool | None,  # noqa: FBT001 - None is the third answer
+) -> int:
     """Tell what went wrong to whom it concerns; the exit code."""
     match exc:
         case click.exceptions.Exit():
@@ -96,12 +100,13 @@ def _told(exc: BaseException, environment: Mapping[str, str], *, debug: bool, co
             _give_up_stdout()
             return BROKEN_PIPE
         case TrimtabError():
-            _say(_UNIT.sub("app ", str(exc)), color)
+            _say(_as_meant(_UNIT.sub("app ", str(exc)), call), color)
             return exc.exit_code
         case OSError() if (told := _circumstance(exc)) is not None:
             _say(str(told), color)
             return told.exit_code
         case Exception():
+            debug = call is not None and call.params.get("debug", False)
             _say(_bug(exc, environment, debug=debug), color)
             return EXIT_BUG
         case _:
@@ -118,6 +123,12 @@ def _wrong_words(exc: click.UsageError) -> str:
     from trimtab.interfaces.cli.hints import said
 
     return said(exc)
+
+
+def _as_meant(sentence: str, call: click.Context | None) -> str:
+    from trimtab.interfaces.cli.leading import as_meant
+
+    return as_meant(sentence, call)
 
 
 def _circumstance(exc: OSError) -> TrimtabError | None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli.leading import as_meant
+
 if TYPE_CHECKING:
     from trimtab.app import Work
 
@@ -26,7 +28,7 @@ class LastWords:
             yield
         except asyncio.CancelledError:
             if words := self._words():
-                click.echo(words, err=True)
+                click.echo(as_meant(words), err=True)
             raise
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
+from trimtab.interfaces.cli.leading import as_meant
 from trimtab.resources.tables import Column, Paper, fitted, harmless, one_line
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def wrapped(text: str, room: int) -> list[str]:
 def tell_warnings(warnings: Sequence[str]) -> None:
     """Say on stderr what is in nobody's way, but should be known."""
     for each in warnings:
-        click.echo(f"{click.style('warning:', fg='yellow')} {one_line(each)}", err=True)
+        click.echo(f"{click.style('warning:', fg='yellow')} {as_meant(one_line(each))}", err=True)
 
 
 def tell_fetches() -> Tell:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trimtab.errors import Missing
+from trimtab.interfaces.cli.leading import remember
 from trimtab.interfaces.cli.names import NAMESPACE
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -62,6 +63,7 @@ def cluster_options(verb: Callable[..., None]) -> Callable[..., None]:
     @click.option("--context", help="Use this context, not the current one.")
     @functools.wraps(verb)
     def gathered(*arguments: Any, kubeconfig: Path | None, context: str | None, **given: Any) -> None:
+        remember(kubeconfig, context)
         verb(*arguments, reach=Reach(kubeconfig, context), **given)
 
     return gathered

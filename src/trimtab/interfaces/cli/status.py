@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.leading import as_meant
 from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, rows_option, show, tell_away
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
@@ -64,7 +65,7 @@ def status(invocation: Invocation, /, reach: Reach, app: str | None, namespace: 
         known = run_main(_all(invocation, reach))
         units = tuple(unit for unit in known if namespace in {"", unit.destination.namespace})
         if not units and output in {"table", "wide"}:
-            click.echo(no_apps(namespace, known), err=True)
+            click.echo(as_meant(no_apps(namespace, known)), err=True)
         show(invocation, apps_listing(units, output), output)
     else:
         unit = run_main(_one(invocation, reach._replace(namespace=namespace), app))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli.completing import app_names
+from trimtab.interfaces.cli.leading import as_meant
 from trimtab.interfaces.cli.names import NAME, NAMESPACE
 from trimtab.interfaces.cli.output import Listing, show, words_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, apps_at, cluster_options
@@ -66,7 +67,7 @@ def why(
     opening = apps_at(invocation, reach._replace(namespace=namespace), renders="/" not in about)
     answer = run_main(explain(opening, about, namespace=space, clock=SystemClock()))
     if output == "text":
-        click.echo(answer_text(answer))
+        click.echo(as_meant(answer_text(answer)))
     else:
         show(invocation, answer_listing(answer), output)
     if not answer.well:
