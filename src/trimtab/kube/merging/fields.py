@@ -73,27 +73,41 @@ class FieldSet(Struct, frozen=True):
         children = {element: child.leaves() for element, child in self.children.items()}
         return FieldSet(self.members.difference(self.children), children)
 
+    # Operators go through C, once for each level; what they do does not.
+
     def __or__(self, other: FieldSet) -> FieldSet:
+        return self.joined(other)
+
+    def __and__(self, other: FieldSet) -> FieldSet:
+        return self.shared(other)
+
+    def __sub__(self, other: FieldSet) -> FieldSet:
+        """The members that are not in the other; taking a parent away leaves what is beneath it."""
+        return self.less(other)
+
+    def joined(self, other: FieldSet) -> FieldSet:
+        """The members of both."""
         if other.is_empty or other is self:
             return self
         if self.is_empty:
             return other
         children = dict(self.children)
         for element, child in other.children.items():
-            children[element] = children[element] | child if element in children else child
+            children[element] = children[element].joined(child) if element in children else child
         return FieldSet(self.members | other.members, children)
 
-    def __and__(self, other: FieldSet) -> FieldSet:
+    def shared(self, other: FieldSet) -> FieldSet:
+        """The members that both have."""
         shared = self.children.keys() & other.children.keys()
-        children = {element: self.children[element] & other.children[element] for element in shared}
+        children = {element: self.children[element].shared(other.children[element]) for element in shared}
         return FieldSet(self.members & other.members, _not_empty(children))
 
-    def __sub__(self, other: FieldSet) -> FieldSet:
-        """The members that are not in the other; taking a parent away leaves what is beneath it."""
+    def less(self, other: FieldSet) -> FieldSet:
+        """The members that are not in the other."""
         if other.is_empty:
             return self
         children = {
-            element: child - other.children[element] if element in other.children else child
+            element: child.less(other.children[element]) if element in other.children else child
             for element, child in self.children.items()
         }
         return FieldSet(self.members - other.members, _not_empty(children))

@@ -24,6 +24,7 @@ from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, in_range, percent
 from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, surroundings, whole_pod
 from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
+from trimtab.kube.trees import equal
 
 Json = Mapping[str, Any]
 MISMATCH = "`selector` does not match template `labels`"
@@ -399,5 +400,5 @@ def revision(manifest: Json) -> Causes:
 def revision_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a ControllerRevision."""
     yield from at_least_zero(new.get("revision"), "revision")
-    if new.get("data") != old.get("data"):
+    if not equal(new.get("data"), old.get("data")):
         yield invalid("data", new.get("data"), IMMUTABLE)
