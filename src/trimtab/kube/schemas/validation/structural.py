@@ -36,15 +36,19 @@ UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dep
 
 def is_representable(schema: Any) -> bool:
     """Whether a schema could be structural at all: without words that have no place in one."""
-    if isinstance(schema, list):
-        return all(map(is_representable, schema))
-    if not isinstance(schema, dict):
-        return True
-    if any(schema.get(word) for word in UNSUPPORTED) or isinstance(schema.get("items"), list):
-        return False
-    below = [schema.get(word) for word in ("items", "additionalProperties", "not")]
-    below += [each for word in ("allOf", "anyOf", "oneOf") for each in schema.get(word) or ()]
-    return all(map(is_representable, [*below, *(schema.get("properties") or {}).values()]))
+    waiting = [schema]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += each
+        if not isinstance(each, dict):
+            continue
+        if any(each.get(word) for word in UNSUPPORTED) or isinstance(each.get("items"), list):
+            return False
+        waiting += [each.get(word) for word in ("items", "additionalProperties", "not")]
+        waiting += [one for word in ("allOf", "anyOf", "oneOf") for one in each.get(word) or ()]
+        waiting += (each.get("properties") or {}).values()
+    return True
 
 
 def structural(schema: Json, path: str) -> tuple[Cause, ...]:
