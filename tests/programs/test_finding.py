@@ -21,6 +21,7 @@ def test_the_door_exports_exactly_this() -> None:
         "Finished",
         "Launches",
         "Limits",
+        "NotKept",
         "Program",
         "ProgramStopped",
         "Progress",
