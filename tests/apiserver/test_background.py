@@ -17,6 +17,7 @@ from tests.kube.world import CONFIG_MAPS, config_map
 from trimtab.apiserver import background
 from trimtab.apiserver.kubeconfigs import merged, without
 from trimtab.errors import Missing, Unavailable
+from trimtab.interfaces.cli.entry import BROKEN_PIPE
 from trimtab.kube import connect, from_kubeconfig
 from trimtab.resources.yaml import dump, load
 from trimtab.settings import ClusterSettings
@@ -113,6 +114,31 @@ def test_a_cluster_whose_starter_was_killed_ends_and_the_next_one_is_the_only_on
     background.stop(tmp_path)
     assert load(config.read_bytes(), "config")["contexts"] == []
     assert [each.exists() for each in (*left, *others)] == [False, False, True, True]
+
+
+def test_a_process_that_is_handed_no_certificate_ends_without_a_word(tmp_path: Path) -> None:
+    told, tell = os.pipe()
+    words = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(tmp_path)]
+    ended = subprocess.run(
+        [*words, "--kubeconfig", str(tmp_path / "config"), f"--ready={tell}"],
+        pass_fds=[tell],
+        stdin=subprocess.DEVNULL,  # whoever would write to it is no more
+        capture_output=True,
+        check=False,
+    )
+    os.close(tell)
+    os.close(told)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (BROKEN_PIPE, b"", b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_loads_nothing_that_it_may_never_need(tmp_path: Path) -> None:
+    state = background.start(tmp_path, tmp_path / background.KUBECONFIG, environment={})
+    loaded = Path(f"/proc/{state.pid}/maps").read_text()
+    background.stop(tmp_path)
+    assert "aiohttp" in loaded
+    assert "cryptography" not in loaded, "its certificate was made by whoever started it"
+    assert "_yaml" not in loaded
 
 
 def test_a_cluster_on_a_leash_ends_with_whoever_holds_it(tmp_path: Path) -> None:

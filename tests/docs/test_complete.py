@@ -23,7 +23,6 @@ NOT_RUN: Final = MappingProxyType(
         ("docs/architecture.md", "people and programs"): DRAWING,
         ("docs/bench.md", "make bench"): LONG,
         ("docs/bench.md", "python -m testbed up"): LONG,
-        ("docs/compare.md", "comparer = Comparer("): "shows what an engine hands over; engine.md runs one",
         (
             "docs/contract-suite.md",
             "pytest tests/contract",
@@ -33,10 +32,6 @@ NOT_RUN: Final = MappingProxyType(
         ("docs/install.md", "podman build"): "takes images from a registry; tests/deploy follows its steps",
         ("docs/metrics.md", "scrape_configs:"): "is for Prometheus, which is none of our parts",
         ("docs/programs.md", "owner ── launcher"): DRAWING,
-        (
-            "docs/rendering.md",
-            "async with Charts",
-        ): "needs a registry; the commands below it are run with one",
         ("docs/rendering.md", "make renderers"): "compiles for minutes; tests use what it builds",
         ("docs/sync.md", "rows, hooks"): DRAWING,
         ("docs/testbed.md", "python -m testbed build"): "`down` ends what a developer has running; "

@@ -15,7 +15,7 @@ import pytest
 from testbed.embedded import Embedded
 from tests.docs.blocks import PAGES, ROOT, name_of
 from tests.docs.consoles import Given, Typed, answers, session, sign_of
-from tests.docs.internet import Internet, internet
+from tests.docs.internet import Internet
 
 TOLD = [page for page in PAGES if any(isinstance(each, Typed) for each in session(page.read_text()))]
 
@@ -43,12 +43,6 @@ $ trimtab run  # for ever; until Ctrl-C
 $ rm -rf /
 ```
 """
-
-
-@pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory, helm: Path) -> Iterator[Internet]:
-    with internet(tmp_path_factory.mktemp("internet"), helm) as found:
-        yield found
 
 
 @pytest.fixture

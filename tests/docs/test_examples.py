@@ -1,8 +1,8 @@
 """Every Python example of the documentation runs as it is written.
 
 The `python` blocks of one page share a namespace and run in a fresh interpreter, with warnings as errors. A
-block after the line `<!-- no-run -->` is only shown. `pycon` blocks show what an interpreter answers, and
-the answers are compared.
+block after the line `<!-- no-run -->` is only shown. Comments at the beginning of a line, right after what
+prints, say what it prints. `pycon` blocks show what an interpreter answers, and the answers are compared.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import doctest
 import subprocess
 import sys
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import NO_RUN, PAGES, blocks, name_of
+from tests.docs.internet import Internet
 
 #: compiled under the page's own name and line numbers, so that a failure points into the page
 INTERPRETER = """
@@ -33,11 +36,26 @@ def program(page: str) -> str:
     return "\n".join(lines)
 
 
-def run(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def printed(page: str) -> list[str]:
+    """What the page says that its examples print, line by line."""
+    lines = program(page).splitlines()
+    told: list[str] = []
+    for before, line in pairwise(lines):
+        is_more = before.startswith("# ") and told[-1:] == [before[2:]]
+        if line.startswith("# ") and (is_more or "print(" in before or before.startswith("asyncio.run(")):
+            told.append(line[2:])
+    return told
+
+
+def run(
+    path: Path, folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the examples of a page in a folder that is also its reader's home."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", INTERPRETER, str(path)],
         input=program(path.read_text()),
         cwd=folder,
+        env={"HOME": str(folder), "PATH": "/usr/local/bin:/usr/bin:/bin", **(environment or {})},
         capture_output=True,
         text=True,
         timeout=280,
@@ -54,9 +72,13 @@ def pages_with_dialogues() -> list[Path]:
 
 
 @pytest.mark.parametrize("page", pages_with_examples(), ids=name_of)
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    ran = run(page, tmp_path)
+def test_the_examples_of_a_page_run_and_print_what_it_says(
+    page: Path, tmp_path: Path, hosts: Internet
+) -> None:
+    ran = run(page, tmp_path, hosts.environment)
     assert ran.returncode == 0, ran.stderr
+    told = printed(page.read_text())
+    assert [line for line in ran.stdout.splitlines() if line in told] == told, ran.stdout
 
 
 @pytest.mark.parametrize("page", pages_with_dialogues(), ids=name_of)
@@ -77,3 +99,9 @@ def test_only_unmarked_python_blocks_are_run() -> None:
     marked, shell = f"{NO_RUN}\n\n```python\nmarked\n```\n", "```sh\nshell\n```\n"
     page = f"{marked}\n{shell}\n```python\nplain\n```\n\n```\nbare\n```\n"
     assert program(page).split() == ["plain"]
+
+
+def test_comments_after_what_prints_say_what_it_prints() -> None:
+    code = "# aside\nx = 1  # one\nprint(x)\n# 1\nasyncio.run(tell())\n# a\n# b\n\n# also aside\n"
+    page = f"```python\n{code}```\n"
+    assert printed(page) == ["1", "a", "b"]

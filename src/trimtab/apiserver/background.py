@@ -3,6 +3,9 @@
 What is known of it lies in a folder of the user: a state file, a log, and a kubeconfig that nobody else can
 read. A process counts as ours only if its number and the moment of its start are those that were written
 down.
+
+Whoever starts a cluster makes its certificate, and hands it over on standard input: there is time for that
+while the process imports all that it serves with.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from trimtab.apiserver.credentials import HOST, Credentials
 from trimtab.apiserver.kubeconfigs import merged, without
 from trimtab.errors import InvalidSpec, Missing, Unavailable
 from trimtab.files import read_file
@@ -43,6 +47,7 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 _STATE: Final = msgspec.json.Decoder(State)
+_CREDENTIALS: Final = msgspec.json.Decoder(Credentials)
 
 
 # -- the process itself -----------------------------------------------------------------------------------
@@ -75,7 +80,8 @@ async def run(
         loop.add_reader(leash, stopped.set)
     timing = BRISK if brisk else Timing()
     behaviours = behaviours_of(cluster, clock=cluster.api.clock, timing=timing)
-    async with serve(cluster.api, port=port) as server, behaviours:
+    credentials = None if ready is None else _handed_over()
+    async with serve(cluster.api, port=port, credentials=credentials) as server, behaviours:
         _write_config(config, kubeconfig(server, CONTEXT))
         state = State(
             pid=os.getpid(),
@@ -92,6 +98,14 @@ async def run(
             await stopped.wait()
         finally:
             _forget(folder, state)
+
+
+def _handed_over() -> Credentials:
+    """What whoever started this has made for it."""
+    content = sys.stdin.buffer.read()
+    if not content:
+        raise BrokenPipeError("whoever started this has been killed")
+    return _CREDENTIALS.decode(content)
 
 
 def _forget(folder: Path, state: State) -> None:
@@ -200,10 +214,13 @@ def _started(
     folder: Path, config: Path, options: list[str], kept: list[int], environment: Mapping[str, str]
 ) -> State:
     _prove_room(folder)
-    told, tell = os.pipe()
+    (told, tell), (taken, given) = os.pipe(), os.pipe()
     with os.fdopen(told, "rb") as answer:
-        pid = _spawned(folder, config, [*options, f"--ready={tell}"], [*kept, tell], environment)
+        command = [*options, f"--ready={tell}"]
+        pid = _spawned(folder, config, command, [*kept, tell], environment, taken)
         os.close(tell)
+        os.close(taken)
+        _hand_over(given)
         readable, _, _ = select.select([answer], [], [], START_LIMIT)
         word = answer.readline() if readable else b""
     state = running(folder)
@@ -224,8 +241,22 @@ def _prove_room(folder: Path) -> None:
         raise
 
 
+def _hand_over(given: int) -> None:
+    """Make the certificate of a cluster that is starting; one that has died already needs none."""
+    from trimtab.apiserver.certificates import issue
+    from trimtab.tasks.clock import SystemClock
+
+    with suppress(BrokenPipeError), os.fdopen(given, "wb") as stream:
+        stream.write(msgspec.json.encode(issue(HOST, now=SystemClock().now())))
+
+
 def _spawned(
-    folder: Path, config: Path, options: list[str], kept: list[int], environment: Mapping[str, str]
+    folder: Path,
+    config: Path,
+    options: list[str],
+    kept: list[int],
+    environment: Mapping[str, str],
+    stdin: int,
 ) -> int:
     """A process of its own session, which nobody waits for: it must not end with a terminal."""
     for each in kept:
@@ -234,11 +265,13 @@ def _spawned(
     command += ["--kubeconfig", str(config), *options]
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, stdin, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(folder / LOG), writing, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    return os.posix_spawn(sys.executable, command, dict(environment), file_actions=files, setsid=True)
+    # It connects to nobody: that it may read whom this machine trusts would only cost time.
+    surroundings = {**environment, "SSL_CERT_FILE": os.devnull}
+    return os.posix_spawn(sys.executable, command, surroundings, file_actions=files, setsid=True)
 
 
 def _last_words(folder: Path) -> str:

@@ -9,17 +9,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from msgspec import Struct
+
+from trimtab.apiserver.credentials import Credentials
 
 YEARS = timedelta(days=3650)
-
-
-class Credentials(Struct, frozen=True, kw_only=True):
-    """The authority's certificate, and the server's certificate and key, as PEM."""
-
-    authority: str
-    certificate: str
-    key: str
 
 
 def issue(host: str, *, now: datetime) -> Credentials:

@@ -24,10 +24,9 @@ from aiohttp.http_exceptions import LineTooLong
 from msgspec import Struct
 
 from trimtab.apiserver.api import Api
-from trimtab.apiserver.certificates import Credentials, issue
+from trimtab.apiserver.credentials import HOST, Credentials
 from trimtab.apiserver.handling import Handler, hung_up
 
-HOST = "127.0.0.1"
 LONGEST_LINE = 1 << 20  # of the address and of each header, as Go allows
 
 
@@ -40,10 +39,12 @@ class Served(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Served]:
+async def serve(
+    api: Api, *, port: int = 0, token: str = "", credentials: Credentials | None = None
+) -> AsyncIterator[Served]:
     """Serve an API for the length of the block; port 0 takes a free one."""
     token = token or secrets.token_urlsafe(24)
-    credentials = issue(HOST, now=api.clock.now())
+    credentials = credentials or _issued(api)
     server = _Server(Handler(api, token), request_factory=_Request.begun)
     runner = web.ServerRunner(server, shutdown_timeout=1.0)
     await runner.setup()
@@ -54,6 +55,12 @@ async def serve(api: Api, *, port: int = 0, token: str = "") -> AsyncIterator[Se
         yield Served(url=f"https://{HOST}:{number}", token=token, authority=credentials.authority)
     finally:
         await runner.cleanup()
+
+
+def _issued(api: Api) -> Credentials:
+    from trimtab.apiserver.certificates import issue  # whoever was handed credentials needs none of it
+
+    return issue(HOST, now=api.clock.now())
 
 
 class _Server(web.Server):

@@ -192,13 +192,13 @@ class UnitUnreadable(Struct, frozen=True, kw_only=True, tag_field="event", tag="
 
 
 class UnitForgotten(Struct, frozen=True, kw_only=True, tag_field="event", tag="UnitForgotten"):
-    """A unit is kept no longer; what there is of its objects stays."""
+    """A unit is kept no longer: nothing more is done to its objects."""
 
     at: datetime
     unit: str
 
     def __str__(self) -> str:
-        return "the unit is kept no longer; what there is of its objects stays"
+        return "the unit is kept no longer: nothing more is done to its objects"
 
 
 class HooksReleased(Struct, frozen=True, kw_only=True, tag_field="event", tag="HooksReleased"):

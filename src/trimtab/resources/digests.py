@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml.documents import MAX_DEPTH
 from trimtab.resources.yaml.scalars import MAX_INT, MIN_INT, as_json
+from trimtab.resources.yaml.words import MAX_DEPTH
 
 # As long as a Git commit id: 160 bits of SHA-256.
 DIGEST_LENGTH: Final = 40

@@ -10,7 +10,6 @@ import click
 
 from trimtab.interfaces.cli import settle_in
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, show, words_option
-from trimtab.interfaces.cli.reaching import names_no_file
 from trimtab.interfaces.cli.verbs import Invocation, Suggesting
 from trimtab.resources.tables import Column
 
@@ -159,6 +158,8 @@ def folder_of(environment: Mapping[str, str]) -> Path:
 
 def _told(sentence: str, state: State, environment: Mapping[str, str]) -> str:
     """How the cluster is reached: without a word by ourselves, where nothing leads elsewhere."""
+    from trimtab.interfaces.cli.reaching import names_no_file  # there is time for it once the cluster is up
+
     is_found = names_no_file(environment) and not environment.get("KUBERNETES_SERVICE_HOST")
     by_itself = "trimtab sync SOURCE; for kubectl: " if is_found else ""
     lines = (

@@ -29,7 +29,8 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml.documents import (
+from trimtab.resources.yaml.scalars import MAX_INT, Scalar, as_json, is_timestamp, key_text, meaning
+from trimtab.resources.yaml.words import (
     MAX_DEPTH,
     TOO_HEAVY,
     Excessive,
@@ -39,7 +40,6 @@ from trimtab.resources.yaml.documents import (
     too_deep,
     too_many,
 )
-from trimtab.resources.yaml.scalars import MAX_INT, Scalar, as_json, is_timestamp, key_text, meaning
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final[dict[str, tuple[type, ...]]] = {

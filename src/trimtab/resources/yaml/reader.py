@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from trimtab.errors import InvalidSpec
 from trimtab.resources.yaml.builder import Builder
-from trimtab.resources.yaml.documents import (
+from trimtab.resources.yaml.scalars import as_json
+from trimtab.resources.yaml.words import (
     DEFAULT_LIMITS,
     Document,
     Excessive,
@@ -29,7 +30,6 @@ from trimtab.resources.yaml.documents import (
     too_many,
     too_torn,
 )
-from trimtab.resources.yaml.scalars import as_json
 
 _SEPARATOR: Final = re.compile(rb"^---([^\n]*)\n?", re.MULTILINE)
 _NOTHING: Final = re.compile(rb"(?:---)?[ \n]*")

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from trimtab.errors import InvalidSpec
-from trimtab.resources.yaml.documents import MAX_DEPTH
 from trimtab.resources.yaml.scalars import MAX_UINT, MIN_INT, as_json, float_text, whole_number
 from trimtab.resources.yaml.texts import Spelling, fits_one_line, spelled
+from trimtab.resources.yaml.words import MAX_DEPTH
 
 _STEP: Final = 2
 

@@ -25,6 +25,7 @@ _METADATA: Final = tuple(
     for network in ("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32")
 )
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_BY_OPERATOR: Final = "lies in a network that the operator has refused"
 
 
 class Egress(Struct, frozen=True, kw_only=True):
@@ -71,8 +72,7 @@ def checked_addresses(host: str, found: Iterable[str], egress: Egress) -> tuple[
     for address in addresses:
         why = _objection(host, ipaddress.ip_address(address), egress)
         if why:
-            remedy = "Use a public address, or allow it: the setting repositories.allow_hosts"
-            raise SourceRefused(f"host {host}", f"{address} {why}", remedy)
+            raise SourceRefused(f"host {host}", f"{address} {why}", _remedy(why))
     return addresses
 
 
@@ -82,7 +82,7 @@ def _objection(host: str, address: IpAddress, egress: Egress) -> str:
     if any(
         each in network for each in meant for network in egress.refused if network.version == each.version
     ):
-        return "lies in a network that the operator has refused"
+        return _BY_OPERATOR
     if _names(host, egress.hosts):
         return ""
     for each in meant:
@@ -91,6 +91,13 @@ def _objection(host: str, address: IpAddress, egress: Egress) -> str:
         if why:
             return why
     return ""
+
+
+def _remedy(objection: str) -> str:
+    """What would help: what the operator has refused cannot be allowed beside it."""
+    if objection == _BY_OPERATOR:
+        return "Use another address, or take the network out of the setting repositories.refuse_networks"
+    return "Use a public address, or allow it: the setting repositories.allow_hosts"
 
 
 def _nature(address: IpAddress) -> str:
