@@ -35,6 +35,10 @@ def test_options_are_spelled_as_they_would_be_typed(
             "trimtab resume --context east shop && trimtab sync --context east",
         ),
         ("`trimtab terminate` ends it", "`trimtab terminate --context east` ends it"),
+        ("with: kubectl -n trimtab get pods", "with: kubectl --context east -n trimtab get pods"),
+        ("kubectl logs -n shop web", "kubectl --context east logs -n shop web"),
+        ("kubectl get -f, as kubectl does", "kubectl --context east get -f, as kubectl does"),
+        ("kubectl config view --minify", "kubectl config view --minify"),
         ("Start one with: trimtab cluster up", "Start one with: trimtab cluster up"),
         (
             "examples/trimtab status and trimtab sync-options",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trimtab.interfaces.cli.leading import as_meant
 from trimtab.interfaces.cli.names import NAMESPACE
 from trimtab.interfaces.cli.output import Listing, paper_at, show, words_option, wrapped
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
@@ -99,7 +100,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "wrong": "red"}
 def _tell(check: Check, width: int) -> None:
     """Say it; what does not fit a line goes on below itself."""
     state = check.state.value
-    first, *more = wrapped(one_line(check.words), width - _INDENT)
+    first, *more = wrapped(as_meant(one_line(check.words)), width - _INDENT)
     click.echo(f"{click.style(state.ljust(_INDENT), fg=_COLOURS[state])}{first}")
     for line in more:
         click.echo(" " * _INDENT + line)

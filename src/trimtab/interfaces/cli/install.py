@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from trimtab.interfaces.cli.asking import agreed
+from trimtab.interfaces.cli.leading import as_meant
 from trimtab.interfaces.cli.names import SOME_NAMESPACE, namespaces_in
 from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
@@ -210,7 +211,7 @@ async def _applied(access: Access, settings: Settings, wanted: Install, word: _W
         if not await _agreed(items, word):
             return
         await carry_out(cluster, items, _tell)
-    click.echo(f"Installed. See it start with: kubectl -n {wanted.namespace} get pods")
+    click.echo(as_meant(f"Installed. See it start with: kubectl -n {wanted.namespace} get pods"))
 
 
 async def _removed(access: Access, settings: Settings, namespace: str, word: _Word) -> None:

@@ -36,7 +36,11 @@ LED: Final = frozenset(
         "why",
     ]
 )
-_COMMAND: Final = re.compile(rf"(?<![\w/.-])trimtab (?:{'|'.join(sorted(LED))})(?![\w-])")
+#: how commands of kubectl go on that are advised; it takes these options anywhere
+_KUBECTL: Final = ("-n", "create", "get", "logs")
+_COMMAND: Final = re.compile(
+    rf"(?<![\w/.-])(?:trimtab (?:{'|'.join(sorted(LED))})(?![\w-])|kubectl(?= (?:{'|'.join(_KUBECTL)}) ))"
+)
 
 
 def options_of(kubeconfig: Path | None, context: str | None) -> str:
