@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -19,7 +18,7 @@ from trimtab.engine.units import Destination, Generated, Policy, SyncUnit
 from trimtab.errors import ClusterUnreachable, GitUnreachable, Missing
 from trimtab.kube.cluster import Cluster
 from trimtab.kube.failures import NotFound
-from trimtab.kube.leases import LEASES
+from trimtab.kube.leases import LEASES, LeaseLost
 from trimtab.resources.digests import digest
 from trimtab.resources.manifests import Found
 from trimtab.settings import Settings
@@ -160,10 +159,9 @@ async def died(act: Callable[[Mortal], Awaitable[object]], mortal: Mortal) -> bo
 async def _lived(act: Callable[[Mortal], Awaitable[object]], mortal: Mortal) -> None:
     try:
         await act(mortal)
-    except* ClusterUnreachable:
-        with suppress(TimeoutError):
-            if not mortal.died.is_set():
-                raise
+    except* (ClusterUnreachable, LeaseLost):  # the dead keep no lease: on a busy machine they may notice
+        if not mortal.died.is_set():
+            raise
 
 
 def _nobody(_holder: str) -> None:
