@@ -289,7 +289,7 @@ def processes_of(home: Path) -> list[str]:
     found = []
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has just ended
-            words = each.read_text()
+            words = each.read_text(errors="replace")
             found += [words] if f"{home}/" in words else []
     return found
 
