@@ -75,6 +75,23 @@ def test_a_cluster_without_its_context_is_told_what_the_option_expects() -> None
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        [b"status", b"\xff"],
+        [b"pause", b"shop", b"--reason", b"gr\xfc\xdfe"],
+        [b"--setting", b"apps.namespace=\xff", b"status"],
+        [b"sync", b".", b"--set", b"a=\xff"],
+    ],
+)
+def test_words_that_are_no_text_are_refused_before_anything_is_done(words: list[bytes]) -> None:
+    done = subprocess.run([TRIMTAB.encode(), *words], env={}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"Error: argument '.*': it is not text in the letters of this terminal\. Write .*\n", done.stderr
+    )
+
+
+@pytest.mark.parametrize(
     ("error", "exit_code"),
     [
         (errors.InvalidSpec("app web", "the path is empty", "Set spec.path"), 2),
