@@ -250,7 +250,7 @@ async def test_what_lacks_a_kind_or_a_name_goes_along_for_whoever_compares_to_co
         ({"kustomization.yaml": "resources: [gone.yaml]"}, RenderFailed, "'gone.yaml', which is not in"),
         ({"kustomization.yaml": "resources: {a: b}"}, InvalidSpec, "resources is not a list"),
         ({"kustomization.yaml": "- a"}, InvalidSpec, "a kustomization is a map"),
-        ({"kustomization.yaml": "resurces: []"}, RenderFailed, "unknown field"),
+        ({"kustomization.yaml": "resurces: []"}, RenderFailed, "render it: invalid Kustomization"),
         ({"kustomization.yaml": "", "Kustomization": ""}, InvalidSpec, "more than one kustomization"),
         ({"Chart.yaml": "name: x"}, RenderFailed, "chart.metadata.version is required"),
         (

@@ -127,9 +127,10 @@ def _told(
 
 
 def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is the third answer
-    from trimtab.resources.tables import harmless  # errors repeat what servers and programs said
+    from trimtab.resources.tables import harmless  # errors repeat what people, servers and programs said
 
-    click.echo(f"{click.style('Error:', fg='red')} {harmless(sentence)}", err=True, color=color)
+    line = harmless(sentence.replace("\n", " "))
+    click.echo(f"{click.style('Error:', fg='red')} {line}", err=True, color=color)
 
 
 def _wrong_words(exc: click.UsageError) -> str:
