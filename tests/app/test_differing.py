@@ -89,7 +89,17 @@ def test_rows_are_created_updated_or_pruned_in_the_order_of_their_keys() -> None
 def test_what_others_say_of_an_object_is_noted() -> None:
     rows = [row(config(), config(), claimed_by=Mark("helm", "shop"), refusal="it is immutable")]
     (told,) = differing(rows, [], STAND_INS).objects
-    assert told.note == f"it is managed by {Mark('helm', 'shop')}; the server refuses it: it is immutable"
+    refused = (
+        "the server refuses it: it is immutable. Put the field back, or have the object deleted and made"
+    )
+    assert told.note.startswith(f"it is managed by {Mark('helm', 'shop')}; {refused}")
+
+
+def test_a_refusal_is_noted_without_the_dump_that_a_server_makes_of_it() -> None:
+    key = row(config("a"), config("a")).key
+    words = f'apply {key}: ConfigMap "a" is invalid: spec: Invalid value: {{"Spec":{{"Volumes":null}}}}: no'
+    (told,) = differing([row(config("a"), config("a"), refusal=words)], [], STAND_INS).objects
+    assert told.note == 'the server refuses it: ConfigMap "a" is invalid: spec: Invalid value: …: no'
 
 
 def test_what_cannot_be_compared_is_a_problem_and_no_difference() -> None:

@@ -43,6 +43,30 @@ def test_a_plan_says_beforehand_that_its_namespace_is_missing(person: Person, tm
     assert (planned.code, missing in planned.err) == (0, False)
 
 
+IMMUTABLE = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: fixed}
+immutable: true
+data: {colour: blue}
+"""
+
+
+def test_a_plan_says_beforehand_what_the_server_is_known_to_refuse(person: Person, tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", fixed=IMMUTABLE)
+    assert person.trimtab("sync", str(folder), "-n", person.namespace, "--create-namespace").code == 0
+    shop(folder, fixed=IMMUTABLE.replace("blue", "red"))
+    planned = person.trimtab("plan", "shop")
+    refused = f"warning: ConfigMap {person.namespace}/fixed: the server refuses it: "
+    assert (planned.code, refused in planned.err) == (0, True), planned
+    assert "Put the field back, or have the object deleted and made anew" in planned.err
+
+    forced = "metadata: {name: fixed, annotations: {trimtab.dev/sync-options: Force=true}}"
+    shop(folder, fixed=IMMUTABLE.replace("blue", "red").replace("metadata: {name: fixed}", forced))
+    planned = person.trimtab("plan", "shop")
+    assert (planned.code, refused in planned.err) == (0, False), planned
+    assert person.trimtab("sync", "shop").code == 0
+
+
 def test_a_dry_run_of_any_verb_shows_its_plan_and_changes_nothing(person: Person, tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", settings=SETTINGS)
     asked = (str(folder), "-n", person.namespace, "--create-namespace")

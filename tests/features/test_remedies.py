@@ -68,6 +68,7 @@ def test_every_remedy_that_is_printed_helps(person: Person, tmp_path: Path) -> N
     held = shop(tmp_path / "held", stuck=STUCK)
     ann.does(f"sync {held} -n {space}")
     ann.told("delete held --timeout 1", 4, to="delete held")
+    ann.told("plan held", 0, to="delete held")
     ann.does(ann.told("why held", 1, to="delete held --abandon"))
     ann.does(ann.told("--setting nope.nope=1 status", 2, to="settings"))
 

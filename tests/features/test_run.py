@@ -69,8 +69,8 @@ class Runner:
 
 @contextmanager
 def runner(person: Person, *arguments: str, **environment: str) -> Iterator[Runner]:
-    usual = {"TRIMTAB_RUNNER__LOOK_EVERY": "200ms"}
-    asked = ("run", "--listen", "127.0.0.1:0", "--webhooks", "127.0.0.1:0", "--log", "json", *arguments)
+    usual = {"TRIMTAB_RUNNER__LOOK_EVERY": "200ms", "TRIMTAB_RUNNER__WEBHOOKS": "127.0.0.1:0"}
+    asked = ("run", "--listen", "127.0.0.1:0", "--log", "json", *arguments)
     with person.begun(*asked, **usual, **environment) as process:
         yield Runner(process)
 

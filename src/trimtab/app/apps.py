@@ -28,7 +28,7 @@ from trimtab.app.installation import Installation, record_installation
 from trimtab.app.lastknown import Away, LastKnown
 from trimtab.app.naming import app_printed
 from trimtab.app.narrowing import places_to_read
-from trimtab.app.remedies import remedy_of, without_namespace
+from trimtab.app.remedies import refusals_in, remedy_of, without_namespace
 from trimtab.app.rollbacks import is_same_rollback
 from trimtab.app.shards import app_lease, shard_named
 from trimtab.app.trees import Node, grown
@@ -370,7 +370,8 @@ class Work:
         seen = await self.engine.preview(self.name, operation)
         home = self._asked.destination.namespace
         missing = (without_namespace(each, destination=home) for each in seen.missing_namespaces)
-        self.warnings, plan = (*warnings_in(seen.findings), *missing), seen.plan
+        refused = refusals_in(seen.plan, seen.rows)
+        self.warnings, plan = (*warnings_in(seen.findings), *missing, *refused), seen.plan
         if not operation.entry and not operation.delete:
             check_readable(seen.findings)
         if plan.refused:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from trimtab.app.naming import key_report
+from trimtab.app.remedies import refusal_of
 from trimtab.engine.compare.ignoring import NOTHING_IGNORED
 from trimtab.engine.compare.judging import Lens, local_differences
 from trimtab.engine.compare.matching import MERE_WARNINGS, Finding, FindingKind
@@ -138,13 +139,12 @@ def _of_row(row: Row, stand_ins: StandIns) -> ObjectDiff:
     if row.live is None:
         return _new(row.key, row.desired.manifest, stand_ins)
     claimed = f"it is managed by {row.claimed_by}" if row.claimed_by is not None else ""
-    refused = f"the server refuses it: {row.refusal}" if row.refusal else ""
     return ObjectDiff(
         key=row.key,
         change=Change.UPDATE,
         api_version=row.desired.api_version,
         fields=row.differences,
-        note="; ".join(each for each in (claimed, refused) if each),
+        note="; ".join(each for each in (claimed, refusal_of(row)) if each),
     )
 
 

@@ -80,6 +80,17 @@ async def test_an_object_that_a_quota_has_no_room_for_is_named_in_its_sync(stage
     assert answer.sentence == f"ConfigMap {stage.namespace}/second does not fit into the quota few."
 
 
+async def test_a_claim_that_gets_no_volume_is_explained_by_what_the_cluster_says_of_it(stage: Stage) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "disk"}, "spec": spec}
+    await stage.sync(claim)
+    await stage.until("Event", lambda event: event["reason"] == "FailedBinding")
+    answer = await stage.why()
+    assert causes(answer) == ["unwell"]
+    assert "no storage class is set" in answer.chains[0].links[-1].evidence
+    assert "Make a volume that fits" in answer.chains[0].remedy
+
+
 def _fails_to_make(found: Json) -> bool:
     lines = found.get("status", {}).get("conditions", [])
     return any(each["type"] == "ReplicaFailure" and each["status"] == "True" for each in lines)

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from trimtab.app.deletion import DELETION
+from trimtab.engine.operations import Operation, OperationPhase, OperationState
 from trimtab.engine.units import Automated, Destination, Pause, Pin, Policy, SyncUnit
-from trimtab.interfaces.cli.cautions import of_declaration, of_hold, of_move, of_pin
+from trimtab.interfaces.cli.cautions import of_declaration, of_deletion, of_hold, of_move, of_pin
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 PLAIN = SyncUnit(id="shop", source={}, destination=Destination(cluster="here"))
@@ -39,6 +40,16 @@ def test_an_app_that_is_held_or_declared_elsewhere_says_so(
     unit: SyncUnit, hold: tuple[str, ...], pin: tuple[str, ...], declaration: tuple[str, ...]
 ) -> None:
     assert (of_hold(unit), of_pin(unit), of_declaration(unit)) == (hold, pin, declaration)
+
+
+def test_an_app_that_was_not_deleted_to_the_end_says_so() -> None:
+    ended = OperationState(operation=DELETION, phase=OperationPhase.SUCCEEDED, started_at=NOW)
+    left = replace(PLAIN, status=replace(PLAIN.status, operation_state=ended))
+    anew = "a sync makes it anew; delete it to the end with: trimtab delete shop"
+    assert of_deletion(left) == (f"shop was to be deleted, and not all of it went: {anew}",)
+    assert of_deletion(replace(left, operation=DELETION)) == ()  # a sync is refused
+    synced = replace(left.status, operation_state=replace(ended, operation=Operation()))
+    assert of_deletion(replace(left, status=synced)) == of_deletion(PLAIN) == ()
 
 
 def test_a_move_says_whence_and_whereto_and_what_it_takes() -> None:

@@ -75,6 +75,55 @@ def test_a_cluster_without_its_context_is_told_what_the_option_expects() -> None
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("sync", ".", "--revision", ""),
+        ("sync", ".", "--app="),
+        ("diff", ".", "--chart", " "),
+        ("plan", ".", "--base", ""),
+        ("plan", ".", "--base", "main", "--head", ""),
+        ("render", ".", "--revision", ""),
+        ("run", "--repo", ""),
+        ("install", "--repo", ""),
+    ],
+)
+def test_a_variable_that_is_not_set_does_not_come_to_mean_something_else(words: tuple[str, ...]) -> None:
+    done = start(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"Error: Invalid value for '--\w+': It is empty\. See: trimtab \w+ --help\n", done.stderr
+    )
+
+
+def test_an_error_is_one_line_whatever_somebody_wrote_into_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([], {}, raising(errors.InvalidSpec("app web", "paused: until\nnoon", "Wait"))) == 2
+    assert capsys.readouterr().err == "Error: app web: paused: until noon. Wait.\n"
+
+
+def test_a_runner_that_could_believe_no_webhook_is_not_told_where_to_hear_them() -> None:
+    done = start("run", "--webhooks", "127.0.0.1:0")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--webhooks hears nobody without agreed secrets: name their files with the" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [b"status", b"\xff"],
+        [b"pause", b"shop", b"--reason", b"gr\xfc\xdfe"],
+        [b"--setting", b"apps.namespace=\xff", b"status"],
+        [b"sync", b".", b"--set", b"a=\xff"],
+    ],
+)
+def test_words_that_are_no_text_are_refused_before_anything_is_done(words: list[bytes]) -> None:
+    done = subprocess.run([TRIMTAB.encode(), *words], env={}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"Error: argument '.*': it is not text in the letters of this terminal\. Write .*\n", done.stderr
+    )
+
+
+@pytest.mark.parametrize(
     ("error", "exit_code"),
     [
         (errors.InvalidSpec("app web", "the path is empty", "Set spec.path"), 2),

@@ -250,7 +250,7 @@ async def test_what_lacks_a_kind_or_a_name_goes_along_for_whoever_compares_to_co
         ({"kustomization.yaml": "resources: [gone.yaml]"}, RenderFailed, "'gone.yaml', which is not in"),
         ({"kustomization.yaml": "resources: {a: b}"}, InvalidSpec, "resources is not a list"),
         ({"kustomization.yaml": "- a"}, InvalidSpec, "a kustomization is a map"),
-        ({"kustomization.yaml": "resurces: []"}, RenderFailed, "unknown field"),
+        ({"kustomization.yaml": "resurces: []"}, RenderFailed, "render it: invalid Kustomization"),
         ({"kustomization.yaml": "", "Kustomization": ""}, InvalidSpec, "more than one kustomization"),
         ({"Chart.yaml": "name: x"}, RenderFailed, "chart.metadata.version is required"),
         (
@@ -277,9 +277,18 @@ async def test_an_error_says_where_and_what(
     assert "private" not in str(caught.value)
 
 
-async def test_a_program_that_fails_gives_no_advice_that_nobody_can_follow(desk: Desk) -> None:
+async def test_a_program_that_fails_is_told_in_one_line_and_without_advice_that_nobody_can_follow(
+    desk: Desk,
+) -> None:
     desk.write({"app/Chart.yaml": CHART, "app/templates/a.yaml": '{{ fail "no" }}'})
-    with pytest.raises(RenderFailed, match=r": no\.$"):
+    with pytest.raises(
+        RenderFailed, match=r": helm could not render it: exec.*: no\. Correct what it names\.$"
+    ):
+        await desk.render()
+    desk.write({"app/Chart.yaml": CHART, "app/templates/a.yaml": "{{ .Values.a.b.c }}"})
+    with pytest.raises(
+        RenderFailed, match=r": helm could not render it: \S.*a\.yaml:1:10 .* Correct what it"
+    ):
         await desk.render()
 
 

@@ -39,6 +39,8 @@ KINDS: Final = (
 EVENTS: Final = namespaced_v1("", "Event", "events")
 #: what went well is no evidence, and there is much of it
 _WARNINGS: Final = Selection(fields="type=Warning")
+#: but for a claim: that it gets no volume is no warning to Kubernetes
+_OF_CLAIMS: Final = Selection(fields="type=Normal,involvedObject.kind=PersistentVolumeClaim")
 #: so many roots are looked into: what is wrong with more of them is most likely the same
 _MOST_ROOTS: Final = 20
 
@@ -69,10 +71,13 @@ async def read_family(
         tasks = [group.create_task(reading.one(key)) for key in roots[:_MOST_ROOTS]]
     found = [each for task in tasks if (each := task.result()) is not None]
     spaces = dict.fromkeys(each.metadata.namespace for each in found if each.metadata.namespace)
+    claimed = {each.metadata.namespace for each in found if each.kind == "PersistentVolumeClaim"}
     async with plain_group() as group:
         for space in spaces:
-            for resource in (*kinds, EVENTS):
+            for resource in kinds:
                 group.create_task(reading.all(resource, space))
+            for select in (_WARNINGS, *[_OF_CLAIMS] * (space in claimed)):
+                group.create_task(reading.all(EVENTS, space, select))
     return family_of(found, reading.found, reading.events, tuple(reading.unread.values()))
 
 
@@ -98,9 +103,8 @@ class _Reading:
             self.unread[error.subject] = error
             return None
 
-    async def all(self, resource: Resource, namespace: str) -> None:
-        is_event = resource is EVENTS
-        into, select = (self.events, _WARNINGS) if is_event else (self.found, EVERYTHING)
+    async def all(self, resource: Resource, namespace: str, select: Selection = EVERYTHING) -> None:
+        into = self.events if resource is EVENTS else self.found
         try:
             async for page in self._cluster.list(resource, namespace=namespace, select=select):
                 into.extend(page.objects)

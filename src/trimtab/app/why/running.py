@@ -381,18 +381,28 @@ class _Conditioned(Struct, frozen=True, kw_only=True):
 _CONDITIONED: Final = Shape(_Conditioned)
 
 
+#: what is said of a claim that has no volume, which is no warning to Kubernetes, and what to do then
+_UNBOUND: Final = {
+    "FailedBinding": "Make a volume that fits, or have the claim name a storage class that makes one",
+    "WaitForFirstConsumer": "It gets its volume when a pod uses it: declare one that does, or wait for it",
+    "ExternalProvisioning": "See whether the provisioner of its storage class runs",
+}
+
+
 def unwell(facts: Facts) -> Iterator[Finding]:
     """An object is not healthy, and nothing below it says why."""
     for seen in facts.family.values():
         health = seen.health
         if health is None or health.status is HealthStatus.HEALTHY or seen.parent is not None:
             continue
-        said = next((each for each in facts.said_of(seen) if each.is_warning), None)
+        warned = next((each for each in facts.said_of(seen) if each.is_warning), None)
+        said = warned or next(facts.said_of(seen, *_UNBOUND), None)
+        remedy = "It may only need time; ask again" if health.status is HealthStatus.PROGRESSING else ""
         yield about_object(
             seen.key,
             f"is {health.status.value}{f': {health.message}' if health.message else ''}",
             evidence=_joined(said.reason, said.message) if said else "",
-            remedy="It may only need time; ask again" if health.status is HealthStatus.PROGRESSING else "",
+            remedy=_UNBOUND.get(said.reason, remedy) if said else remedy,
             since=said.first if said else None,
         )
 

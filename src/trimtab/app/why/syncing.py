@@ -20,6 +20,7 @@ from trimtab.engine.health import HealthStatus
 from trimtab.engine.operations import StepPhase, StepResult, StepStatus
 from trimtab.engine.rows import Difference, Verdict
 from trimtab.engine.sync.judging import tells_of_a_move
+from trimtab.engine.sync.messages import clean
 from trimtab.engine.sync.steps import Prune
 from trimtab.resources.counting import counted
 from trimtab.resources.keys import ResourceKey
@@ -48,7 +49,7 @@ def refusals(facts: Facts) -> Iterator[Words]:
             yield Words(key=result.key, text=result.message, since=result.at)
     for row in facts.rows:
         if row.refusal:
-            yield Words(key=row.key, text=row.refusal)
+            yield Words(key=row.key, text=clean(row.refusal))
         elif row.problem:
             yield Words(key=row.key, text=row.problem, what="could not be compared with its source")
     for seen in facts.family.values():

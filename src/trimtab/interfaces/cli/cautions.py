@@ -22,6 +22,15 @@ def of_hold(unit: SyncUnit) -> tuple[str, ...]:
     return tuple(found)
 
 
+def of_deletion(unit: SyncUnit) -> tuple[str, ...]:
+    """That the app was to be deleted, and is there only because something of it did not go, if so."""
+    last = unit.status.operation_state
+    if unit.operation is not None or last is None or not last.operation.delete or last.operation.dry_run:
+        return ()
+    anew = f"a sync makes it anew; delete it to the end with: trimtab delete {unit.id}"
+    return (f"{unit.id} was to be deleted, and not all of it went: {anew}",)
+
+
 def of_pin(unit: SyncUnit) -> tuple[str, ...]:
     """That the app is compared with an entry of its history, if it is pinned there."""
     with_what = "it is compared with that, not with its source"

@@ -12,7 +12,7 @@ import click
 from trimtab.errors import Conflict, InvalidSpec, Missing
 from trimtab.interfaces.cli.cautions import moved
 from trimtab.interfaces.cli.completing import sources
-from trimtab.interfaces.cli.names import NAME, NAMESPACE
+from trimtab.interfaces.cli.names import NAME, NAMESPACE, not_empty
 from trimtab.interfaces.cli.origins import name_for, nothing_called, source_named, unit_file
 
 if TYPE_CHECKING:
@@ -74,10 +74,19 @@ _VALUES_OPTIONS = (
     click.option("--reset-values", is_flag=True, help="Forget such values that were recorded before."),
 )
 _SOURCE_OPTIONS = (
-    click.option("--app", default="", help="The app's name; else the last part of SOURCE."),
+    click.option(
+        "--app", default="", callback=not_empty, help="The app's name; else the last part of SOURCE."
+    ),
     click.option("--path", default="", help="This folder of the source."),
-    click.option("--chart", default="", help="SOURCE is a chart repository: this chart of it."),
-    click.option("--revision", default="", help="A branch, tag, version, range of versions or commit."),
+    click.option(
+        "--chart", default="", callback=not_empty, help="SOURCE is a chart repository: this chart of it."
+    ),
+    click.option(
+        "--revision",
+        default="",
+        callback=not_empty,
+        help="A branch, tag, version, range of versions or commit.",
+    ),
     click.option(
         "-n",
         "--namespace",

@@ -16,7 +16,7 @@ from typing import Final
 
 import click
 
-from trimtab.errors import EXIT_BUG, TrimtabError
+from trimtab.errors import EXIT_BUG, InvalidSpec, TrimtabError
 from trimtab.interfaces.cli import INTERRUPTED
 from trimtab.interfaces.cli.stopping import Stops
 from trimtab.interfaces.cli.verbs import trimtab
@@ -68,11 +68,24 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], command: click
     color = False if environment.get("NO_COLOR") else None
     call: click.Context | None = None
     try:
+        _check_readable(arguments)
         with command.make_context(PROGRAM, list(arguments), obj=environment, color=color) as call:
             command.invoke(call)
     except BaseException as exc:  # noqa: BLE001 - every error ends here, as an exit code
         return _told(exc, environment, call, color)
     return 0
+
+
+def _check_readable(arguments: Sequence[str]) -> None:
+    """Refuse words that cannot be read as text: no record and no server could take them."""
+    for each in arguments:
+        if not _is_text(each):
+            remedy = "Write it in UTF-8, and let LC_ALL say that you do"
+            raise InvalidSpec(f"argument {each!r}", "it is not text in the letters of this terminal", remedy)
+
+
+def _is_text(word: str) -> bool:
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def _told(
@@ -114,9 +127,10 @@ def _told(
 
 
 def _say(sentence: str, color: bool | None) -> None:  # noqa: FBT001 - None is the third answer
-    from trimtab.resources.tables import harmless  # errors repeat what servers and programs said
+    from trimtab.resources.tables import harmless  # errors repeat what people, servers and programs said
 
-    click.echo(f"{click.style('Error:', fg='red')} {harmless(sentence)}", err=True, color=color)
+    line = harmless(sentence.replace("\n", " "))
+    click.echo(f"{click.style('Error:', fg='red')} {line}", err=True, color=color)
 
 
 def _wrong_words(exc: click.UsageError) -> str:

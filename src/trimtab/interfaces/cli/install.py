@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from trimtab.interfaces.cli.asking import agreed
 from trimtab.interfaces.cli.leading import as_meant
-from trimtab.interfaces.cli.names import SOME_NAMESPACE, namespaces_in
+from trimtab.interfaces.cli.names import SOME_NAMESPACE, namespaces_in, not_empty
 from trimtab.interfaces.cli.output import manifests_option, paper_at
 from trimtab.interfaces.cli.patience import timeout_option
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
@@ -72,9 +72,19 @@ def _also(_context: click.Context, _option: click.Parameter, given: tuple[str, .
     metavar="KINDS",
     help="Let it manage these kinds, too, such as certificates.cert-manager.io; may be repeated.",
 )
-@click.option("--repo", default="", help="Record and follow the units that this repository declares.")
+@click.option(
+    "--repo",
+    default="",
+    callback=not_empty,
+    help="Record and follow the units that this repository declares.",
+)
 @click.option("--path", default="", help="With --repo: the folder that holds them.")
-@click.option("--revision", default="", help="With --repo: the branch, tag or range of versions to follow.")
+@click.option(
+    "--revision",
+    default="",
+    callback=not_empty,
+    help="With --repo: the branch, tag or range of versions to follow.",
+)
 @click.option(
     "--webhook",
     "webhooks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from trimtab.resources.names import is_namespace_name
 
@@ -44,6 +45,14 @@ class _Namespaces(click.ParamType[tuple[str, ...]]):
         if not found:
             self.fail(f"{value!r} names no namespace; without --namespaces all are kept.", param, ctx)
         return found
+
+
+def not_empty(context: click.Context, option: click.Parameter, word: str) -> str:
+    """What an option says, which may be left out; a variable that is not set must not come to mean that."""
+    is_said = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    if is_said and not word.strip():
+        raise click.BadParameter("It is empty.")
+    return word
 
 
 def namespaces_in(listed: str) -> tuple[str, ...]:

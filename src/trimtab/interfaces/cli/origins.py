@@ -38,7 +38,8 @@ def source_named(text: str, *, path: str, revision: str, chart: str = "") -> App
         if _is_only_a_folder(text) or folder.exists():
             what = "file" if folder.suffix in _UNIT_FILES else "folder"
             reason = "it is not a folder" if folder.exists() else f"there is no such {what}"
-            raise InvalidSpec(f"source {text}", reason, "Name a folder, a Git address, a chart, or an app")
+            remedy = "Name a folder or a unit file that is there, a Git address, or a chart"
+            raise InvalidSpec(f"source {text}", reason, remedy)
         return None
     if revision:
         app = "" if _is_only_a_folder(text) else f"; if the app of this name is meant, write app/{text}"

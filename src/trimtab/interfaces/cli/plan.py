@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.errors import InvalidSpec, Unavailable
-from trimtab.interfaces.cli.cautions import of_hold, of_move
+from trimtab.interfaces.cli.cautions import of_deletion, of_hold, of_move
 from trimtab.interfaces.cli.declaring import (
     Asked,
     app_meant,
@@ -20,6 +20,7 @@ from trimtab.interfaces.cli.declaring import (
     unit_asked,
     unit_described,
 )
+from trimtab.interfaces.cli.names import not_empty
 from trimtab.interfaces.cli.output import Listing, output_forms, paper_at, shown, tell_fetches, tell_warnings
 from trimtab.interfaces.cli.reaching import Reach, apps_at, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -42,8 +43,18 @@ class Between(NamedTuple):
 @click.command()
 @apps_options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Store it for `trimtab apply`.")
-@click.option("--base", default="", help="Plan on this revision as if it were live; no cluster is looked at.")
-@click.option("--head", default="", help="With --base: plan this revision instead of the source as it is.")
+@click.option(
+    "--base",
+    default="",
+    callback=not_empty,
+    help="Plan on this revision as if it were live; no cluster is looked at.",
+)
+@click.option(
+    "--head",
+    default="",
+    callback=not_empty,
+    help="With --base: plan this revision instead of the source as it is.",
+)
 @cluster_options
 @output_forms("table", "markdown")
 @click.pass_obj
@@ -117,7 +128,7 @@ async def _planned(
             if is_stored:
                 check_move(meant, each)
             unit, was = meant
-            tell_warnings(of_move(unit, was))
+            tell_warnings((*of_move(unit, was), *of_deletion(unit)))
             async with apps.work_on(unit, renders=True, narrowly=True) as work:
                 plans.append(await work.plan(operation))
                 tell_warnings((*work.warnings, *of_hold(unit)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trimtab.interfaces.cli.declaring import Asked, source_asked, unit_described, values_options
-from trimtab.interfaces.cli.names import NAME, NAMESPACE
+from trimtab.interfaces.cli.names import NAME, NAMESPACE, not_empty
 from trimtab.interfaces.cli.output import manifests_option, paper_at, tell_fetches, tell_warnings
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("source", type=NAME)
-@click.option("--app", default="", help="Render as the app of this name; a Helm release is called so.")
+@click.option(
+    "--app",
+    default="",
+    callback=not_empty,
+    help="Render as the app of this name; a Helm release is called so.",
+)
 @click.option("--path", default="", help="Render this folder of the source.")
-@click.option("--chart", default="", help="SOURCE is a chart repository: render this chart of it.")
-@click.option("--revision", default="", help="A branch, tag, version, range of versions or commit.")
+@click.option(
+    "--chart", default="", callback=not_empty, help="SOURCE is a chart repository: render this chart of it."
+)
+@click.option(
+    "--revision", default="", callback=not_empty, help="A branch, tag, version, range of versions or commit."
+)
 @click.option(
     "-n", "--namespace", type=NAMESPACE, default="", help="Where the objects will go; else `default`."
 )

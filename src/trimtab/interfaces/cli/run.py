@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trimtab.interfaces.cli import settle_in
-from trimtab.interfaces.cli.names import NAMESPACES
+from trimtab.interfaces.cli.names import NAMESPACES, not_empty
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
 
@@ -27,9 +27,19 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Record the units that the YAML files of this folder declare.",
 )
-@click.option("--repo", default="", help="Record the units that YAML files in this repository declare.")
+@click.option(
+    "--repo",
+    default="",
+    callback=not_empty,
+    help="Record the units that YAML files in this repository declare.",
+)
 @click.option("--path", default="", help="With --repo: the folder that holds them.")
-@click.option("--revision", default="", help="With --repo: the branch, tag or range of versions to follow.")
+@click.option(
+    "--revision",
+    default="",
+    callback=not_empty,
+    help="With --repo: the branch, tag or range of versions to follow.",
+)
 @click.option(
     "--cluster",
     "clusters",
@@ -94,6 +104,9 @@ def _settings(invocation: Invocation, given: dict[str, object]) -> Settings:
     from trimtab.interfaces.cli.configuration import settings_of
 
     settings = settings_of(invocation)
+    if given["webhooks"] and not settings.runner.webhook_secrets:
+        remedy = "name their files with the setting runner.webhook_secrets=github=FILE"
+        raise click.UsageError(f"--webhooks hears nobody without agreed secrets: {remedy}.")
     return replace(settings, runner=_runner_settings(settings.runner, given))
 
 

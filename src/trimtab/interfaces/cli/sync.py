@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.interfaces.cli.cautions import of_hold, of_move
+from trimtab.interfaces.cli.cautions import of_deletion, of_hold, of_move
 from trimtab.interfaces.cli.consent import agreed_to
 from trimtab.interfaces.cli.declaring import (
     Asked,
@@ -109,7 +109,7 @@ async def _synced(invocation: Invocation, reach: Reach, asked: Asked, wish: Wish
         if not wish.dry_run:
             check_move(meant, asked)
         unit, was = meant
-        tell_warnings(of_move(unit, was))
+        tell_warnings((*of_move(unit, was), *of_deletion(unit)))
         async with apps.work_on(unit, renders=True, narrowly=True) as work:
             syncing = _Syncing(invocation, work, wish)
             if wish.dry_run:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -145,6 +146,8 @@ _ERRORS: Final[Mapping[str, type[TrimtabError]]] = {
 _ENCODER: Final = msgspec.msgpack.Encoder()
 #: what helm says last: of a flag of its own, which whoever reads it here does not have
 _OWN_ADVICE: Final = "\nUse --debug flag to render out invalid YAML"
+#: what programs say first; whoever shows their words says so already
+_ERROR: Final = re.compile("^error: ", re.IGNORECASE)
 
 
 @let_go_if_damaged()
@@ -339,8 +342,8 @@ def _check_end(said: Said) -> None:
         raise Unavailable(subject, f"{program} was ended by signal {-said.code}", "Try again")
     text = said.stderr.decode("utf-8", "replace")
     words = cleaned(text, said.started.secrets, _private(said.folder)).removesuffix(_OWN_ADVICE)
-    words = words or "it gave no reason"
-    raise RenderFailed(subject, f"{program} could not render it:\n{words}", "")
+    line = _ERROR.sub("", " ".join(words.split())) or "it gave no reason"
+    raise RenderFailed(subject, f"{program} could not render it: {line}", "Correct what it names")
 
 
 def _private(folder: str) -> tuple[str, ...]:
