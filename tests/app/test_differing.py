@@ -97,9 +97,11 @@ def test_what_others_say_of_an_object_is_noted() -> None:
 
 def test_a_refusal_is_noted_without_the_dump_that_a_server_makes_of_it() -> None:
     key = row(config("a"), config("a")).key
-    words = f'apply {key}: ConfigMap "a" is invalid: spec: Invalid value: {{"Spec":{{"Volumes":null}}}}: no'
+    said = 'ConfigMap "a" is invalid: spec: Invalid value: {"Spec":{"Volumes":null}}: no.'
+    words = f"apply {key}: {said} Correct the object and send it again."
     (told,) = differing([row(config("a"), config("a"), refusal=words)], [], STAND_INS).objects
-    assert told.note == 'the server refuses it: ConfigMap "a" is invalid: spec: Invalid value: …: no'
+    shown = 'ConfigMap "a" is invalid: spec: Invalid value: …: no'
+    assert told.note == f"the server refuses it: {shown}. Correct the object and send it again"
 
 
 def test_what_cannot_be_compared_is_a_problem_and_no_difference() -> None:

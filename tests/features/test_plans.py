@@ -59,6 +59,7 @@ def test_a_plan_says_beforehand_what_the_server_is_known_to_refuse(person: Perso
     refused = f"warning: ConfigMap {person.namespace}/fixed: the server refuses it: "
     assert (planned.code, refused in planned.err) == (0, True), planned
     assert "Put the field back, or have the object deleted and made anew" in planned.err
+    assert "Correct the object" not in planned.err, "one remedy is enough"
 
     forced = "metadata: {name: fixed, annotations: {trimtab.dev/sync-options: Force=true}}"
     shop(folder, fixed=IMMUTABLE.replace("blue", "red").replace("metadata: {name: fixed}", forced))

@@ -9,6 +9,7 @@ from typing import Final
 from trimtab.engine.rows import Row
 from trimtab.engine.sync.messages import clean
 from trimtab.engine.sync.steps import Apply, SyncPlan, WriteMode
+from trimtab.kube.failures import CORRECTION
 
 _NO_NAMESPACE: Final = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
 #: how servers say of various kinds that a field stays as it was made
@@ -36,11 +37,11 @@ def remedy_of(words: str, otherwise: str, *, destination: str) -> str:
 
 def refusal_of(row: Row) -> str:
     """What the server says to an object as its source wants it; nothing if it takes it, or was not asked."""
-    words = clean(row.refusal.removeprefix(f"apply {row.key}: "))
+    words = clean(row.refusal.removeprefix(f"apply {row.key}: ").removesuffix(CORRECTION))
     if not words:
         return ""
-    told, remedy = f"the server refuses it: {words}", remedy_of(words, "", destination="")
-    return f"{told.rstrip('.')}. {remedy}" if remedy else told
+    remedy = remedy_of(words, CORRECTION.removesuffix("."), destination="")
+    return f"the server refuses it: {words.rstrip('.')}. {remedy}"
 
 
 def refusals_in(plan: SyncPlan, rows: Iterable[Row]) -> Iterator[str]:
@@ -48,7 +49,7 @@ def refusals_in(plan: SyncPlan, rows: Iterable[Row]) -> Iterator[str]:
     refused = {row.key: told for row in rows if (told := refusal_of(row))}
     for step in plan.steps:
         if isinstance(step, Apply) and step.key in refused and _only_changes(step):
-            yield f"{step.key}: {refused[step.key]}".removesuffix(".")
+            yield f"{step.key}: {refused[step.key]}"
 
 
 def _only_changes(step: Apply) -> bool:

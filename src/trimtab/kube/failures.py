@@ -192,11 +192,13 @@ def without_secrets(text: str, secrets: Collection[str] | None) -> str:
 
 #: how the API server says that nobody has given somebody a right
 _LACKS_A_RIGHT: Final = re.compile(r'User "[^"]*" cannot ')
+#: what helps whoever sent an object that cannot be taken
+CORRECTION: Final = "Correct the object and send it again."
 _REMEDIES: dict[type[Refusal], str] = {
     Unauthenticated: "Check the user of this context: its token or certificate.",
     Forbidden: "Ask for a role with this verb on this kind.",
     Expired: "List again.",
-    InvalidObject: "Correct the object and send it again.",
+    InvalidObject: CORRECTION,
     AlreadyExists: "Change the existing one, or choose another name.",
     FieldConflict: "Leave these fields to their owner, or apply with force to take them over.",
     ChangedMeanwhile: "Read it again and repeat the change.",
