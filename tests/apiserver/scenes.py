@@ -153,6 +153,9 @@ def deleting() -> Iterator[Step]:
     yield Step("DELETE", f"{MAPS}/b", {"preconditions": {"resourceVersion": "1"}})
     yield Step("DELETE", f"{MAPS}/b?dryRun=All")
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Sideways"})
+    yield Step("POST", MAPS, config_map("kept", finalizers=["example.com/a"]))
+    for orphaned in (True, False, False):
+        yield Step("DELETE", f"{MAPS}/kept", {"orphanDependents": orphaned})
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Foreground"})
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Orphan"})
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Background"})

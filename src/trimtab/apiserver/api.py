@@ -17,7 +17,7 @@ from msgspec import Struct
 from trimtab.apiserver import acts, admission, budgets, definitions, questions, scales
 from trimtab.apiserver.behaviours.timing import simulation_warnings
 from trimtab.apiserver.catalog import Catalog, Served
-from trimtab.apiserver.checking import creation_causes, update_causes
+from trimtab.apiserver.checking import as_judged, creation_causes, update_causes
 from trimtab.apiserver.decoding import (
     Body,
     Known,
@@ -278,7 +278,7 @@ class Api:
             raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
             return Answer(201, _encoded(as_kept(new, served)), warnings)
-        return Answer(201, shown(self._put(new, served, key), served), warnings)
+        return Answer(201, shown(self._put(new, served, key, new=True), served), warnings)
 
     def _kept(self, served: Served) -> Served:
         """The kind in the version by which it is judged: one with fields for all that is kept of it."""
@@ -287,8 +287,8 @@ class Api:
         version = served.stored_as.rpartition("/")[2]
         return self.catalog.find(served.group, version, served.plural) or served
 
-    def _put(self, manifest: Json, served: Served, key: str) -> Entry:
-        kept = to_store(manifest, served)
+    def _put(self, manifest: Json, served: Served, key: str, *, new: bool = False) -> Entry:
+        kept = to_store(manifest, served, new=new)
         return self.store.put(served.collection, key, kept.manifest, kept.written)
 
     # -- changing -----------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ class Api:
         )
         if not address.subresource:
             new = self._admitted(new, address, address.name, options, whole)
-        if causes := update_causes(new, whole, judged, address.subresource):
+        if causes := update_causes(as_judged(new, manifest, served), whole, judged, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, whole, judged.schema, subresource=address.subresource)
         asked = simulation_warnings(new)
@@ -468,7 +468,7 @@ class Api:
             gone, left = self._delete(live, address, options)
         if gone and not strategy_of(address.served).returns_deleted:
             return Answer(200, _encoded(_success(address, live)), warnings)
-        return Answer(200, left, warnings)
+        return Answer(202 if not gone and options.orphan is False else 200, left, warnings)
 
     def _delete(self, live: Json, address: Address, options: DeleteOptions) -> tuple[bool, bytes]:
         """Whether the object is gone, and how it is now or was last."""

@@ -17,7 +17,7 @@ from trimtab.apiserver.store import Entry
 from trimtab.kube import trees
 from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.autoscalers import v1_from_v2, v2_from_v1
-from trimtab.kube.schemas.defaults import coerced, defaulted, filled
+from trimtab.kube.schemas.defaults import coerced, defaulted, filled, read_back
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import pruned
 from trimtab.kube.schemas.schema import Schema
@@ -72,10 +72,12 @@ class Kept(Struct, frozen=True):
     written: Json | None = None
 
 
-def to_store(manifest: Json, served: Served) -> Kept:
-    """The object as it is kept."""
+def to_store(manifest: Json, served: Served, *, new: bool = False) -> Kept:
+    """The object as it is kept; of a new claim its phase is not, since every reading brings it."""
     kept = converted(manifest, served.stored_as, served)
-    read = _read(kept, served) if served.custom else _completed(kept, served)
+    read = _read(kept, served) if served.custom else read_back(_completed(kept, served), served.schema)
+    if new and (served.group, served.kind) == ("", "PersistentVolumeClaim"):
+        kept = {**kept, "status": {}}
     return Kept(read) if trees.equal(read, kept) else Kept(read, kept)
 
 

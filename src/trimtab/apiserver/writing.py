@@ -30,7 +30,7 @@ from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
 from trimtab.kube.schemas.creation import created, resets_status, unclaimed
-from trimtab.kube.schemas.defaults import as_stated, defaulted, filled
+from trimtab.kube.schemas.defaults import as_stated, completed, filled
 
 Json = dict[str, Any]
 SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -111,7 +111,7 @@ def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     """The object with its defaults; what is applied to a custom resource keeps its nulls."""
     if served.custom and manager is None:
         return filled(manifest, served.schema)
-    return as_told(defaulted(manifest, served.schema), manifest, served)
+    return as_told(completed(manifest, served.schema), manifest, served)
 
 
 def _stated(new: Json, manifest: Json, served: Served) -> Json:

@@ -118,6 +118,38 @@ _for_each("update", "preconditions", "another uid", _other_uid)
 _for_each("update", "generation", "metadata do not move the generation", _metadata_alone)
 
 
+BYTES = ((SECRETS, "data"), (CONFIG_MAPS, "binaryData"))
+
+
+async def _null_bytes(stage: Stage, kind: Resource, field: str) -> None:
+    """Null bytes are kept otherwise than none, and read as the same."""
+    await stage.given(kind, {**named(kind, "a"), field: {"x": None}}, manager="same")
+    await stage.get(kind, "a")
+    for value in ("", "", None, None, ""):
+        body = {**named(kind, "a"), field: {"x": value}}
+        await stage.update(kind, "a", body, write=Write(manager="same"))
+    for value in (None, ""):
+        await stage.create(kind, {**named(kind, "b"), field: {"x": value}}, write=Write(dry_run=True))
+
+
+async def _frozen_bytes(stage: Stage, kind: Resource, field: str) -> None:
+    """What cannot be changed cannot be given as empty, either."""
+    await stage.given(kind, named(kind, "a", immutable=True))
+    await stage.given(kind, {**named(kind, "b", immutable=True), field: {"x": ""}})
+    for name, values in (("a", {}), ("a", None), ("a", {"x": None}), ("b", {"x": None}), ("b", {"x": ""})):
+        body = {**named(kind, name, immutable=True), field: values}
+        await stage.update(kind, name, body, write=Write(dry_run=True))
+        await stage.apply(kind, name, body, force=True, write=Write(dry_run=True))
+    wrong = with_metadata(named(kind, "a", type="x", data={}), finalizers=["A b"])
+    await stage.update(kind, "a", wrong)
+
+
+for _kind, _field in BYTES:
+    TABLE.add("update", "no-ops", f"{_kind.kind}: null bytes are kept as such", _null_bytes, _kind, _field)
+    _name = f"{_kind.kind}: what is immutable is not even emptied"
+    TABLE.add("update", "immutable fields", _name, _frozen_bytes, _kind, _field)
+
+
 TWICE = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1","x":"2"}}'
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     each_invalid,
@@ -16,11 +17,18 @@ from trimtab.kube.schemas.validation.causes import (
     required,
 )
 from trimtab.kube.schemas.validation.names import address as ip_address
-from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain
+from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain, qualified_name
 
 Json = Mapping[str, Any]
 COLLISIONS = "collisionCount"
 MODES = ("Proxy", "VIP")
+RESIZES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
 
 
 def deployment(new: Json, old: Json) -> Causes:
@@ -55,6 +63,34 @@ def daemon_set(new: Json, old: Json) -> Causes:
     more = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable", COLLISIONS)
     yield from _counts(new, *counts, "observedGeneration", *more)
     yield from _collisions(new, old)
+
+
+def claim(new: Json, _old: Json) -> Causes:
+    """The status of a claim of storage: how much there is of it, and how its growth goes."""
+    status = part(new, "status")
+    for name, amount in (status.get("capacity") or {}).items():
+        yield from _amount(amount, f"status.capacity[{name}]")
+    for name, state in (status.get("allocatedResourceStatuses") or {}).items():
+        yield from _storage_alone(name, "status.allocatedResourceStatuses")
+        if state not in RESIZES:
+            yield not_supported("status.allocatedResourceStatuses", name, RESIZES)
+    for name, amount in (status.get("allocatedResources") or {}).items():
+        wrong = list(_storage_alone(name, "status.allocatedResources"))
+        yield from wrong or _amount(amount, f"status.allocatedResources[{name}]")
+
+
+def _storage_alone(name: str, path: str) -> Causes:
+    """What is wrong with the name of what a claim is given, or grows in."""
+    wrong = qualified_name(name)
+    yield from each_invalid(path, name, wrong)
+    if not wrong and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
+        yield not_supported(path, name, ("storage",))
+
+
+def _amount(amount: str, path: str) -> Causes:
+    whole = parse_quantity(amount).nanos // 10**9
+    if whole < 0:
+        yield invalid(path, whole, "must be a valid resource quantity")
 
 
 def autoscaler(new: Json, _old: Json) -> Causes:
