@@ -67,7 +67,14 @@ from trimtab.apiserver.versions import (
     to_store,
 )
 from trimtab.apiserver.watching import Watch, watched_number
-from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
+from trimtab.apiserver.writing import (
+    changed_object,
+    check_preconditions,
+    check_uid,
+    check_unborn,
+    counted,
+    new_object,
+)
 from trimtab.kube import trees
 from trimtab.kube.gojson import BadJson
 from trimtab.kube.merging.apply import applied, created, settled, updated
@@ -370,7 +377,7 @@ class Api:
             manifest, live, address, whole=whole, manager=manager, versions=versions, now=self.clock.now()
         )
         if not address.subresource:
-            new = self._admitted(new, address, address.name, options, whole)
+            new = counted(self._admitted(new, address, address.name, options, whole), whole, served)
         if causes := update_causes(as_judged(new, manifest, served), whole, judged, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, whole, judged.schema, subresource=address.subresource)

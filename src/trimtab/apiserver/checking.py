@@ -22,6 +22,16 @@ ONCE = frozenset({("", "PersistentVolume")})
 STATED: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("", "ConfigMap"): (("binaryData",),),
     ("", "Secret"): (("data",),),
+    ("", "Pod"): tuple(
+        ("spec", name)
+        for name in (
+            "hostAliases",
+            "imagePullSecrets",
+            "nodeSelector",
+            "topologySpreadConstraints",
+            "volumes",
+        )
+    ),
     ("", "PersistentVolumeClaim"): (
         ("spec", "accessModes"),
         ("spec", "resources", "limits"),

@@ -91,8 +91,8 @@ def changed_object(
     if address.subresource == "status":
         return through_status(new, whole, served)
     if address.subresource == "ephemeralcontainers":
-        return _counted(through_ephemeral(new, live), live, served)
-    return _counted(through_main(new, whole, address), whole, served)
+        return counted(through_ephemeral(new, live), live, served)
+    return counted(through_main(new, whole, address), whole, served)
 
 
 def _only_owned(manifest: Json, live: Json) -> bool:
@@ -146,11 +146,12 @@ def _identified(manifest: Json, live: Json) -> Json:
     return {**manifest, "metadata": metadata}
 
 
-def _counted(new: Json, live: Json, served: Served) -> Json:
+def counted(new: Json, live: Json, served: Served) -> Json:
+    """A changed object with the number of its generation."""
     counts = served.counts_generation or strategy_of(served).begins_with_change
-    if not counts or not is_new_generation(new, live, served):
+    generation = live["metadata"].get("generation", 0) + is_new_generation(new, live, served)
+    if not counts or not generation:
         return new
-    generation = live["metadata"].get("generation", 0) + 1
     return {**new, "metadata": {**new["metadata"], "generation": generation}}
 
 

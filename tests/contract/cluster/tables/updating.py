@@ -31,7 +31,7 @@ from tests.contract.cluster.kinds import (
     with_spec,
 )
 from tests.contract.cluster.stage import Stage
-from trimtab.kube.cluster import FieldValidation, Write
+from trimtab.kube.cluster import FieldValidation, PatchType, Write
 from trimtab.kube.discovery import Resource
 
 TABLE = Table(__name__)
@@ -148,6 +148,91 @@ for _kind, _field in BYTES:
     TABLE.add("update", "no-ops", f"{_kind.kind}: null bytes are kept as such", _null_bytes, _kind, _field)
     _name = f"{_kind.kind}: what is immutable is not even emptied"
     TABLE.add("update", "immutable fields", _name, _frozen_bytes, _kind, _field)
+
+
+GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "y"}}
+NEARBY: dict[str, Any] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+TOLERATED = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists", "effect": "NoExecute"}]
+POD_CHANGES: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...]]] = {
+    "tolerations may be added": (
+        {"tolerations": TOLERATED},
+        (
+            {"tolerations": [*TOLERATED, {"key": "c", "operator": "Exists"}]},
+            {"tolerations": [TOLERATED[0], {**TOLERATED[1], "tolerationSeconds": 5}]},
+            {"tolerations": TOLERATED[1:]},
+            {"tolerations": [{**TOLERATED[0], "operator": "Equal"}, TOLERATED[1]]},
+            {"tolerations": [*TOLERATED, {"key": "-", "operator": "x"}]},
+            {"tolerations": []},
+        ),
+    ),
+    "gates may be opened": (
+        GATED,
+        (
+            {"schedulingGates": [{"name": "b"}]},
+            {"schedulingGates": []},
+            {"schedulingGates": [{"name": "a"}, {"name": "c"}]},
+            {"nodeSelector": {"x": "y", "z": ""}},
+            {"nodeSelector": {"x": "z"}},
+            {"nodeSelector": {}},
+            {"affinity": {}},
+            {"affinity": {"nodeAffinity": {}}},
+            {"affinity": NEARBY, "hostNetwork": True},
+        ),
+    ),
+    "a deadline may come nearer": (
+        {"activeDeadlineSeconds": 10},
+        ({"activeDeadlineSeconds": 9}, {"activeDeadlineSeconds": 11}, {"activeDeadlineSeconds": None}),
+    ),
+    "images stay images": (
+        {"initContainers": [container("i")]},
+        (
+            {"containers": [{**container(), "image": ""}]},
+            {"containers": [{**container(), "image": " b "}], "hostNetwork": True},
+            {"initContainers": [{**container("i"), "image": "b "}]},
+            {"nodeSelector": {}, "hostAliases": [], "volumes": []},
+            {"nodeSelector": {}, "hostAliases": [], "volumes": [], "hostname": "h"},
+        ),
+    ),
+}
+
+
+async def _changed_pod(stage: Stage, before: dict[str, Any], changes: tuple[dict[str, Any], ...]) -> None:
+    given: dict[str, Any] = {"automountServiceAccountToken": False, "containers": [container()], **before}
+    await stage.given(PODS, named(PODS, "a", spec=given))
+    for change in changes:
+        await stage.update(PODS, "a", named(PODS, "a", spec={**given, **change}), write=Write(dry_run=True))
+
+
+for _name, (_before, _changes) in POD_CHANGES.items():
+    TABLE.add("update", "immutable fields", f"Pod: {_name}", _changed_pod, _before, _changes)
+
+
+@case("update", "generation")
+async def tolerations_that_come_back_change_nothing(stage: Stage) -> None:
+    await stage.given(PODS, pod("a"))
+    manifest = await stage.manifest_of(PODS, "a")
+    await stage.get(PODS, "a")
+    manifest["spec"]["tolerations"] = []
+    await stage.update(PODS, "a", manifest, write=Write(manager="setup"))
+
+
+@case("subresource", "status")
+async def what_the_status_of_a_pod_cannot_be(stage: Stage) -> None:
+    await stage.given(PODS, pod("a"))
+    for status in (
+        {"podIP": "x"},
+        {"podIP": "1.2.3.4"},
+        {"podIPs": [{"ip": "1.2.3.4"}]},
+        {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]},
+        {"conditions": [{"type": "A b", "status": "True", "observedGeneration": -1}]},
+        {"nominatedNodeName": "A b"},
+        {"qosClass": "Guaranteed"},
+        {"observedGeneration": -1},
+    ):
+        body = {"status": status}
+        await stage.patch(
+            PODS, "a", body, how=PatchType.MERGE, subresource="status", write=Write(dry_run=True)
+        )
 
 
 TWICE = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1","x":"2"}}'

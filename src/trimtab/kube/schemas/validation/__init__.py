@@ -27,6 +27,7 @@ from trimtab.kube.schemas.validation import (
     limits,
     networks,
     nodes,
+    podchanges,
     policies,
     statuses,
     storage,
@@ -86,7 +87,9 @@ KINDS: Mapping[str, Rules] = {
     f"{_CORE}PersistentVolumeClaim": Rules(
         create=storage.claim, update=storage.claim_update, rechecked=False, status=statuses.claim
     ),
-    f"{_CORE}Pod": Rules(create=workloads.pod, update=workloads.pod_update, rechecked=False),
+    f"{_CORE}Pod": Rules(
+        create=workloads.pod, update=podchanges.pod_update, rechecked=False, status=statuses.pod
+    ),
     f"{_CORE}PodTemplate": Rules(create=workloads.template),
     f"{_CORE}ReplicationController": Rules(
         create=workloads.replication_controller, status=statuses.replica_set
@@ -223,7 +226,7 @@ METADATA: Mapping[str, tuple[str, ...]] = {
 
 #: how writes through a part of an object are judged, where only that part can change
 PARTS: Mapping[str, Callable[[Json, Json], Causes]] = {
-    "ephemeralcontainers": workloads.pod_ephemeral_update,
+    "ephemeralcontainers": podchanges.pod_ephemeral_update,
     "finalize": configuration.namespace_finalize,
 }
 

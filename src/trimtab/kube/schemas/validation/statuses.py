@@ -16,12 +16,14 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import address as ip_address
 from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain, qualified_name
 
 Json = Mapping[str, Any]
 COLLISIONS = "collisionCount"
 MODES = ("Proxy", "VIP")
+NATURAL = "must be a non-negative integer"
 RESIZES = (
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
@@ -63,6 +65,31 @@ def daemon_set(new: Json, old: Json) -> Causes:
     more = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable", COLLISIONS)
     yield from _counts(new, *counts, "observedGeneration", *more)
     yield from _collisions(new, old)
+
+
+def pod(new: Json, old: Json) -> Causes:
+    """A Pod's status; which containers may run again is not judged."""
+    status, before = part(new, "status"), part(old, "status")
+    for number, each in entries(status.get("conditions")):
+        if (seen := each.get("observedGeneration") or 0) < 0:
+            yield invalid(f"status.conditions[{number}].observedGeneration", seen, NATURAL)
+        if each.get("type") not in ("PodScheduled", "Ready", "Initialized"):
+            kind = each.get("type", "")
+            yield from each_invalid(f"status.conditions[{number}].Type", kind, qualified_name(kind))
+    node = status.get("nominatedNodeName") or ""
+    if node and node != before.get("nominatedNodeName"):
+        yield from each_invalid("status.nominatedNodeName", node, dns_subdomain(node))
+        if part(old, "spec").get("nodeName"):
+            told = "may not be set on pods that are already bound to a node"
+            yield forbidden("status.nominatedNodeName", told)
+    if (seen := status.get("observedGeneration") or 0) < 0:
+        yield invalid("status.observedGeneration", seen, NATURAL)
+    if status.get("qosClass") != before.get("qosClass"):
+        yield invalid("status.qosClass", status.get("qosClass"), IMMUTABLE)
+    known = [each.get("ip") for _, each in entries(before.get("podIPs"))]
+    for number, each in entries(status.get("podIPs")):
+        if (found := each.get("ip", "")) not in known:
+            yield from each_invalid(f"status.podIPs[{number}]", found, ip_address(found))
 
 
 def claim(new: Json, _old: Json) -> Causes:
