@@ -155,7 +155,8 @@ class Api:
             address = Address(served=pods, namespace=address.namespace, name=name, subresource="binding")
         if address.subresource:
             return self._act(address, body, options)
-        read = self._read(body, address, options, named=False)
+        with warned(self._deprecation(address)):
+            read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
@@ -257,7 +258,7 @@ class Api:
         asked = admission.warnings(new, served)
         new = self._admitted(new, address, name, options)
         judged = self._kept(served)
-        if causes := creation_causes(new, judged):
+        if causes := creation_causes(as_judged(new, manifest, served), judged):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
@@ -304,7 +305,8 @@ class Api:
         """Replace an object, or a part of it."""
         if address.subresource == "scale":
             return self._scale(address, body, options)
-        read = self._read(body, address, options, named=True)
+        with warned(self._deprecation(address)):
+            read = self._read(body, address, options, named=True)
         with warned(read.warnings):
             return self._update(address, read, options)
 
@@ -324,8 +326,9 @@ class Api:
             return self._patch_scale(address, body, options)
         if body.media == APPLY_PATCH:
             return self._apply(address, body, options)
-        live = manifest_of(self._entry(address), address.served)
-        read = patched(live, body, address.served, options.validation)
+        with warned(self._deprecation(address)):
+            live = manifest_of(self._entry(address), address.served)
+            read = patched(live, body, address.served, options.validation)
         warnings = (*self._deprecation(address), *read.warnings)
         with warned(warnings):
             owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
@@ -335,13 +338,14 @@ class Api:
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        declared = declaration_in(body)
+        deprecation = self._deprecation(address)
+        with warned(deprecation):
+            declared = declaration_in(body)
         live = self._live(address)
         if live is None and address.subresource and not strategy_of(address.served).creates_on_update:
             raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
-        deprecation = self._deprecation(address)
         with warned(deprecation):
             new = applied(
                 live, declared.config, target, manager=options.manager, force=options.force, now=now
@@ -351,8 +355,8 @@ class Api:
             new = converted(new, declared.config, address.served)
         if live is None:
             check_unborn(new, address)
-        new = placed(new, address, named=True)
         with warned(warnings):
+            new = placed(new, address, named=True)
             if live is None:
                 return self._create(new, address, options, warnings, manager=None)
             check_preconditions(new, live, address, patch=True)

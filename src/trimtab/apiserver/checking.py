@@ -18,8 +18,12 @@ Json = dict[str, Any]
 WHOLE = "[]"  # how the server names the object as a whole
 #: kinds that leave the judgement of metadata to the rule for all
 ONCE = frozenset({("", "PersistentVolume")})
-#: lists and maps that are nothing when they are empty, except to those who judge a change
+#: lists and maps that are nothing when they are empty, except to those who judge them
 STATED: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
+    **dict.fromkeys(
+        [("apps", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")],
+        (("spec", "template", "metadata", "labels"),),
+    ),
     ("", "ConfigMap"): (("binaryData",),),
     ("", "Secret"): (("data",),),
     ("", "Pod"): tuple(
@@ -47,7 +51,7 @@ def creation_causes(manifest: Json, served: Served) -> list[Cause]:
 
 
 def as_judged(new: Json, manifest: Json, served: Served) -> Json:
-    """A changed object with the empty lists and maps that the request states, where they count."""
+    """An object with the empty lists and maps that the request states, where they count."""
     for place in STATED.get((served.group, served.kind), ()):
         if (empty := _at(manifest, place)) in ([], {}):
             new = _with(new, place, empty)

@@ -34,6 +34,13 @@ EVENT_FIELDS = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+#: the labels of a Job that is given all that it has
+GIVEN_LABELS = {
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+}
 
 
 def shown(entry: Entry, served: Served) -> bytes:
@@ -73,12 +80,22 @@ class Kept(Struct, frozen=True):
 
 
 def to_store(manifest: Json, served: Served, *, new: bool = False) -> Kept:
-    """The object as it is kept; of a new claim its phase is not, since every reading brings it."""
+    """The object as it is kept; a new one without what every reading brings."""
     kept = converted(manifest, served.stored_as, served)
     read = _read(kept, served) if served.custom else read_back(_completed(kept, served), served.schema)
-    if new and (served.group, served.kind) == ("", "PersistentVolumeClaim"):
-        kept = {**kept, "status": {}}
+    if new and not served.custom:
+        kept = _without_readings(kept, served)
     return Kept(read) if trees.equal(read, kept) else Kept(read, kept)
+
+
+def _without_readings(kept: Json, served: Served) -> Json:
+    """A new claim without its phase, and a new Job without the labels that are those of its template."""
+    kind, metadata = (served.group, served.kind), kept["metadata"]
+    if kind == ("", "PersistentVolumeClaim"):
+        return {**kept, "status": {}}
+    if kind != ("batch", "Job") or metadata.get("labels", {}).keys() != GIVEN_LABELS:
+        return kept
+    return {**kept, "metadata": {name: value for name, value in metadata.items() if name != "labels"}}
 
 
 def _completed(kept: Json, served: Served) -> Json:

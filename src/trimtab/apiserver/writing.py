@@ -24,6 +24,7 @@ from trimtab.apiserver.strategies import (
     through_status,
     unreported,
     with_counter,
+    with_stated_counter,
 )
 from trimtab.kube import trees
 from trimtab.kube.merging.apply import created as with_first_owners
@@ -85,8 +86,9 @@ def changed_object(
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         new = new if served.custom else _with_stated_owners(new, manifest)
-        owned = with_owners(live, _stated(new, manifest, served), target, manager=manager, now=now)
-        new = as_told({**new, "metadata": owned["metadata"]}, new, served)
+        stated = with_stated_counter(_stated(new, manifest, served), manifest)
+        owned = with_owners(live, stated, target, manager=manager, now=now)
+        new = with_counter(as_told({**new, "metadata": owned["metadata"]}, new, served), live)
     new = _identified(new, live)
     if address.subresource == "status":
         return through_status(new, whole, served)

@@ -11,6 +11,7 @@ from tests.contract.cluster.kinds import (
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    ENDPOINTS,
     GADGETS,
     JOBS,
     PODS,
@@ -205,6 +206,46 @@ async def _changed_pod(stage: Stage, before: dict[str, Any], changes: tuple[dict
 
 for _name, (_before, _changes) in POD_CHANGES.items():
     TABLE.add("update", "immutable fields", f"Pod: {_name}", _changed_pod, _before, _changes)
+
+
+@case("update", "generation")
+async def whoever_changes_a_template_does_not_own_its_counter(stage: Stage) -> None:
+    """The counter is raised after owners were noted: they own what they sent."""
+    await stage.given(DAEMON_SETS, templated(DAEMON_SETS, "a"))
+    for image in ("b", "c"):
+        manifest = await stage.manifest_of(DAEMON_SETS, "a")
+        manifest["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        await stage.update(DAEMON_SETS, "a", manifest, write=Write(manager="updater"))
+    await stage.update(DAEMON_SETS, "a", templated(DAEMON_SETS, "a"), write=Write(manager="replacer"))
+
+
+@case("update", "no-ops")
+async def the_first_write_of_a_job_keeps_its_labels(stage: Stage) -> None:
+    """A new Job without labels is kept so; every reading brings those of its template."""
+    labelled = with_metadata(job("b"), labels={"a": "b"})
+    await stage.given(JOBS, job("a"), labelled)
+    for name in ("a", "b"):
+        await stage.get(JOBS, name)
+        for _ in range(2):
+            manifest = await stage.manifest_of(JOBS, name)
+            await stage.update(JOBS, name, manifest, write=Write(manager="setup"))
+
+
+@case("update", "invalid metadata")
+async def endpoints_are_judged_as_new_once_more(stage: Stage) -> None:
+    await stage.given(ENDPOINTS, named(ENDPOINTS, "a"))
+    for metadata in ({"labels": {"a": "A b"}}, {"finalizers": ["A b"]}):
+        await stage.update(ENDPOINTS, "a", with_metadata(named(ENDPOINTS, "a"), **metadata))
+
+
+@case("update", "immutable fields")
+async def a_template_without_labels_is_shown_as_it_is_sent(stage: Stage) -> None:
+    for kind in (DEPLOYMENTS, DAEMON_SETS, STATEFUL_SETS):
+        body = templated(kind, "a")
+        body["spec"]["template"]["metadata"]["labels"] = {}
+        await stage.create(kind, body)
+        await stage.given(kind, templated(kind, "a"))
+        await stage.update(kind, "a", body)
 
 
 @case("update", "generation")

@@ -209,7 +209,7 @@ CHANGE = "and in between what may not be changed"
 METADATA: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         [
-            *(f"{_CORE}{kind}" for kind in ("PersistentVolumeClaim", "Pod", "ServiceAccount")),
+            *(f"{_CORE}{kind}" for kind in ("Endpoints", "PersistentVolumeClaim", "Pod", "ServiceAccount")),
             *(f"{_RBAC}{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
             f"{_NET}Ingress",
         ],
