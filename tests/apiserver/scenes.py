@@ -82,6 +82,13 @@ def malformed() -> Iterator[Step]:
     yield Step("DELETE", f"{MAPS}/one", "{bad")
     yield Step("POST", MAPS, '{"metadata":{"name":"big"},"data":{"a":"' + "x" * 2**21 + '"}}')
     yield Step("POST", MAPS, '{"metadata":{"name":"big"},"data":{"a":"' + "x" * 3 * 2**20 + '"}}')
+    endpoints = "/api/v1/namespaces/{ns}/endpoints"
+    yield Step("POST", endpoints, {"metadata": {"name": "a"}, "subsets": ["x"]})
+    yield Step("POST", endpoints, {"metadata": {"name": "a"}})
+    yield Step("PUT", f"{endpoints}/a", {"metadata": {"name": "b"}})
+    yield Step("PATCH", f"{endpoints}/a", "{bad", MERGE)
+    yield Step("PATCH", f"{endpoints}/b", {}, MERGE)
+    yield Step("PATCH", f"{endpoints}/a?fieldManager=a", {"kind": "Endpoints"}, APPLY)
 
 
 def updating() -> Iterator[Step]:
@@ -153,6 +160,9 @@ def deleting() -> Iterator[Step]:
     yield Step("DELETE", f"{MAPS}/b", {"preconditions": {"resourceVersion": "1"}})
     yield Step("DELETE", f"{MAPS}/b?dryRun=All")
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Sideways"})
+    yield Step("POST", MAPS, config_map("kept", finalizers=["example.com/a"]))
+    for orphaned in (True, False, False):
+        yield Step("DELETE", f"{MAPS}/kept", {"orphanDependents": orphaned})
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Foreground"})
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Orphan"})
     yield Step("DELETE", f"{MAPS}/b", {"propagationPolicy": "Background"})

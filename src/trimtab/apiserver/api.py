@@ -17,7 +17,7 @@ from msgspec import Struct
 from trimtab.apiserver import acts, admission, budgets, definitions, questions, scales
 from trimtab.apiserver.behaviours.timing import simulation_warnings
 from trimtab.apiserver.catalog import Catalog, Served
-from trimtab.apiserver.checking import creation_causes, update_causes
+from trimtab.apiserver.checking import as_judged, creation_causes, update_causes
 from trimtab.apiserver.decoding import (
     Body,
     Known,
@@ -67,7 +67,14 @@ from trimtab.apiserver.versions import (
     to_store,
 )
 from trimtab.apiserver.watching import Watch, watched_number
-from trimtab.apiserver.writing import changed_object, check_preconditions, check_uid, check_unborn, new_object
+from trimtab.apiserver.writing import (
+    changed_object,
+    check_preconditions,
+    check_uid,
+    check_unborn,
+    counted,
+    new_object,
+)
 from trimtab.kube import trees
 from trimtab.kube.gojson import BadJson
 from trimtab.kube.merging.apply import applied, created, settled, updated
@@ -148,7 +155,8 @@ class Api:
             address = Address(served=pods, namespace=address.namespace, name=name, subresource="binding")
         if address.subresource:
             return self._act(address, body, options)
-        read = self._read(body, address, options, named=False)
+        with warned(self._deprecation(address)):
+            read = self._read(body, address, options, named=False)
         if "get" not in address.served.verbs:
             return Answer(201, _encoded(self._question(read.manifest, address, options)))
         named = self._named(read.manifest)
@@ -250,7 +258,7 @@ class Api:
         asked = admission.warnings(new, served)
         new = self._admitted(new, address, name, options)
         judged = self._kept(served)
-        if causes := creation_causes(new, judged):
+        if causes := creation_causes(as_judged(new, manifest, served), judged):
             raise invalid(served.group, served.kind, name, causes)
         if plain and manifest["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
@@ -278,7 +286,7 @@ class Api:
             raise already_exists(served.group, served.plural, name, ending=ending)
         if options.dry_run:
             return Answer(201, _encoded(as_kept(new, served)), warnings)
-        return Answer(201, shown(self._put(new, served, key), served), warnings)
+        return Answer(201, shown(self._put(new, served, key, new=True), served), warnings)
 
     def _kept(self, served: Served) -> Served:
         """The kind in the version by which it is judged: one with fields for all that is kept of it."""
@@ -287,8 +295,8 @@ class Api:
         version = served.stored_as.rpartition("/")[2]
         return self.catalog.find(served.group, version, served.plural) or served
 
-    def _put(self, manifest: Json, served: Served, key: str) -> Entry:
-        kept = to_store(manifest, served)
+    def _put(self, manifest: Json, served: Served, key: str, *, new: bool = False) -> Entry:
+        kept = to_store(manifest, served, new=new)
         return self.store.put(served.collection, key, kept.manifest, kept.written)
 
     # -- changing -----------------------------------------------------------------------------------------
@@ -297,7 +305,8 @@ class Api:
         """Replace an object, or a part of it."""
         if address.subresource == "scale":
             return self._scale(address, body, options)
-        read = self._read(body, address, options, named=True)
+        with warned(self._deprecation(address)):
+            read = self._read(body, address, options, named=True)
         with warned(read.warnings):
             return self._update(address, read, options)
 
@@ -317,8 +326,9 @@ class Api:
             return self._patch_scale(address, body, options)
         if body.media == APPLY_PATCH:
             return self._apply(address, body, options)
-        live = manifest_of(self._entry(address), address.served)
-        read = patched(live, body, address.served, options.validation)
+        with warned(self._deprecation(address)):
+            live = manifest_of(self._entry(address), address.served)
+            read = patched(live, body, address.served, options.validation)
         warnings = (*self._deprecation(address), *read.warnings)
         with warned(warnings):
             owned = each_owner_once(placed(read.manifest, address, named=True), late=True)
@@ -328,13 +338,14 @@ class Api:
             return self.change(manifest, live, address, options, warnings, manager=options.manager)
 
     def _apply(self, address: Address, body: Body, options: WriteOptions) -> Answer:
-        declared = declaration_in(body)
+        deprecation = self._deprecation(address)
+        with warned(deprecation):
+            declared = declaration_in(body)
         live = self._live(address)
         if live is None and address.subresource and not strategy_of(address.served).creates_on_update:
             raise not_found(address.served.group, address.served.plural, address.name)
         target = target_of(address.served, address.subresource, self.catalog.versions(address.served.group))
         now = self.clock.now()
-        deprecation = self._deprecation(address)
         with warned(deprecation):
             new = applied(
                 live, declared.config, target, manager=options.manager, force=options.force, now=now
@@ -344,8 +355,8 @@ class Api:
             new = converted(new, declared.config, address.served)
         if live is None:
             check_unborn(new, address)
-        new = placed(new, address, named=True)
         with warned(warnings):
+            new = placed(new, address, named=True)
             if live is None:
                 return self._create(new, address, options, warnings, manager=None)
             check_preconditions(new, live, address, patch=True)
@@ -370,8 +381,8 @@ class Api:
             manifest, live, address, whole=whole, manager=manager, versions=versions, now=self.clock.now()
         )
         if not address.subresource:
-            new = self._admitted(new, address, address.name, options, whole)
-        if causes := update_causes(new, whole, judged, address.subresource):
+            new = counted(self._admitted(new, address, address.name, options, whole), whole, served)
+        if causes := update_causes(as_judged(new, manifest, served), whole, judged, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, whole, judged.schema, subresource=address.subresource)
         asked = simulation_warnings(new)
@@ -468,7 +479,7 @@ class Api:
             gone, left = self._delete(live, address, options)
         if gone and not strategy_of(address.served).returns_deleted:
             return Answer(200, _encoded(_success(address, live)), warnings)
-        return Answer(200, left, warnings)
+        return Answer(202 if not gone and options.orphan is False else 200, left, warnings)
 
     def _delete(self, live: Json, address: Address, options: DeleteOptions) -> tuple[bool, bytes]:
         """Whether the object is gone, and how it is now or was last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.apiserver import scales
@@ -18,12 +18,58 @@ Json = dict[str, Any]
 WHOLE = "[]"  # how the server names the object as a whole
 #: kinds that leave the judgement of metadata to the rule for all
 ONCE = frozenset({("", "PersistentVolume")})
+#: lists and maps that are nothing when they are empty, except to those who judge them
+STATED: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
+    **dict.fromkeys(
+        [("apps", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")],
+        (("spec", "template", "metadata", "labels"),),
+    ),
+    ("", "ConfigMap"): (("binaryData",),),
+    ("", "Secret"): (("data",),),
+    ("", "Pod"): tuple(
+        ("spec", name)
+        for name in (
+            "hostAliases",
+            "imagePullSecrets",
+            "nodeSelector",
+            "topologySpreadConstraints",
+            "volumes",
+        )
+    ),
+    ("", "PersistentVolumeClaim"): (
+        ("spec", "accessModes"),
+        ("spec", "resources", "limits"),
+        ("spec", "resources", "requests"),
+    ),
+}
 
 
 def creation_causes(manifest: Json, served: Served) -> list[Cause]:
     """What is wrong with a new object."""
     found = validation.creation_causes(manifest, served.schema, namespaced=served.namespaced)
     return [*map(_told, found), *_scale_causes(manifest, served)]
+
+
+def as_judged(new: Json, manifest: Json, served: Served) -> Json:
+    """An object with the empty lists and maps that the request states, where they count."""
+    for place in STATED.get((served.group, served.kind), ()):
+        if (empty := _at(manifest, place)) in ([], {}):
+            new = _with(new, place, empty)
+    return new
+
+
+def _at(value: Any, place: tuple[str, ...]) -> Any:
+    for name in place:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _with(value: Json, place: tuple[str, ...], empty: Any) -> Json:
+    """The value with something empty at a place where there is nothing."""
+    name, *rest = place
+    if rest:
+        return {**value, name: _with(value.get(name) or {}, tuple(rest), empty)}
+    return value if value.get(name) else {**value, name: empty}
 
 
 def update_causes(new: Json, live: Json, served: Served, subresource: str = "") -> list[Cause]:

@@ -87,7 +87,8 @@ def _kept(spec: Json, before: Json) -> Json:
     spec = _without_leftovers(spec, before)
     if EXTERNAL not in (spec.get("type"), before.get("type")):
         for name in CLUSTER:
-            if name in before and not spec.get(name):
+            unsaid = spec.get(name) is None if name == "ipFamilyPolicy" else not spec.get(name)
+            if name in before and unsaid:
                 spec[name] = before[name]
         spec = in_step(spec, before)
     if spec.get("type") in ON_NODES and before.get("type") in ON_NODES:

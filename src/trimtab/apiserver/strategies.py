@@ -265,3 +265,12 @@ def with_counter(new: Json, live: Json | None) -> Json:
         count += 1
     annotations = {**(new["metadata"].get("annotations") or {}), COUNTER: str(count)}
     return {**new, "metadata": {**new["metadata"], "annotations": annotations}}
+
+
+def with_stated_counter(new: Json, manifest: Json) -> Json:
+    """A DaemonSet as it is judged for owners: its counter is what the request says, or else 0."""
+    if (new["apiVersion"], new["kind"]) != ("apps/v1", "DaemonSet"):
+        return new
+    stated = (manifest["metadata"].get("annotations") or {}).get(COUNTER) or "0"
+    annotations = {**new["metadata"]["annotations"], COUNTER: stated}
+    return {**new, "metadata": {**new["metadata"], "annotations": annotations}}

@@ -17,7 +17,7 @@ from trimtab.apiserver.store import Entry
 from trimtab.kube import trees
 from trimtab.kube.refusals import Refused
 from trimtab.kube.schemas.autoscalers import v1_from_v2, v2_from_v1
-from trimtab.kube.schemas.defaults import coerced, defaulted, filled
+from trimtab.kube.schemas.defaults import coerced, defaulted, filled, read_back
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import pruned
 from trimtab.kube.schemas.schema import Schema
@@ -33,6 +33,13 @@ EVENT_FIELDS = {
     "lastTimestamp": "deprecatedLastTimestamp",
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
+}
+#: the labels of a Job that is given all that it has
+GIVEN_LABELS = {
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
 }
 
 
@@ -72,11 +79,23 @@ class Kept(Struct, frozen=True):
     written: Json | None = None
 
 
-def to_store(manifest: Json, served: Served) -> Kept:
-    """The object as it is kept."""
+def to_store(manifest: Json, served: Served, *, new: bool = False) -> Kept:
+    """The object as it is kept; a new one without what every reading brings."""
     kept = converted(manifest, served.stored_as, served)
-    read = _read(kept, served) if served.custom else _completed(kept, served)
+    read = _read(kept, served) if served.custom else read_back(_completed(kept, served), served.schema)
+    if new and not served.custom:
+        kept = _without_readings(kept, served)
     return Kept(read) if trees.equal(read, kept) else Kept(read, kept)
+
+
+def _without_readings(kept: Json, served: Served) -> Json:
+    """A new claim without its phase, and a new Job without the labels that are those of its template."""
+    kind, metadata = (served.group, served.kind), kept["metadata"]
+    if kind == ("", "PersistentVolumeClaim"):
+        return {**kept, "status": {}}
+    if kind != ("batch", "Job") or metadata.get("labels", {}).keys() != GIVEN_LABELS:
+        return kept
+    return {**kept, "metadata": {name: value for name, value in metadata.items() if name != "labels"}}
 
 
 def _completed(kept: Json, served: Served) -> Json:

@@ -24,13 +24,14 @@ from trimtab.apiserver.strategies import (
     through_status,
     unreported,
     with_counter,
+    with_stated_counter,
 )
 from trimtab.kube import trees
 from trimtab.kube.merging.apply import created as with_first_owners
 from trimtab.kube.merging.apply import updated as with_owners
 from trimtab.kube.refusals import Cause, Refused
 from trimtab.kube.schemas.creation import created, resets_status, unclaimed
-from trimtab.kube.schemas.defaults import as_stated, defaulted, filled
+from trimtab.kube.schemas.defaults import as_stated, completed, filled
 
 Json = dict[str, Any]
 SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -85,14 +86,15 @@ def changed_object(
     if manager is not None:
         target = target_of(served, address.subresource, versions)
         new = new if served.custom else _with_stated_owners(new, manifest)
-        owned = with_owners(live, _stated(new, manifest, served), target, manager=manager, now=now)
-        new = as_told({**new, "metadata": owned["metadata"]}, new, served)
+        stated = with_stated_counter(_stated(new, manifest, served), manifest)
+        owned = with_owners(live, stated, target, manager=manager, now=now)
+        new = with_counter(as_told({**new, "metadata": owned["metadata"]}, new, served), live)
     new = _identified(new, live)
     if address.subresource == "status":
         return through_status(new, whole, served)
     if address.subresource == "ephemeralcontainers":
-        return _counted(through_ephemeral(new, live), live, served)
-    return _counted(through_main(new, whole, address), whole, served)
+        return counted(through_ephemeral(new, live), live, served)
+    return counted(through_main(new, whole, address), whole, served)
 
 
 def _only_owned(manifest: Json, live: Json) -> bool:
@@ -111,7 +113,7 @@ def _completed(manifest: Json, served: Served, manager: str | None) -> Json:
     """The object with its defaults; what is applied to a custom resource keeps its nulls."""
     if served.custom and manager is None:
         return filled(manifest, served.schema)
-    return as_told(defaulted(manifest, served.schema), manifest, served)
+    return as_told(completed(manifest, served.schema), manifest, served)
 
 
 def _stated(new: Json, manifest: Json, served: Served) -> Json:
@@ -146,11 +148,12 @@ def _identified(manifest: Json, live: Json) -> Json:
     return {**manifest, "metadata": metadata}
 
 
-def _counted(new: Json, live: Json, served: Served) -> Json:
+def counted(new: Json, live: Json, served: Served) -> Json:
+    """A changed object with the number of its generation."""
     counts = served.counts_generation or strategy_of(served).begins_with_change
-    if not counts or not is_new_generation(new, live, served):
+    generation = live["metadata"].get("generation", 0) + is_new_generation(new, live, served)
+    if not counts or not generation:
         return new
-    generation = live["metadata"].get("generation", 0) + 1
     return {**new, "metadata": {**new["metadata"], "generation": generation}}
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.kube.quantity import parse_quantity
-from trimtab.kube.schemas.defaults import defaulted, filled
+from trimtab.kube.schemas.defaults import completed, filled
 from trimtab.kube.schemas.schema import Schema
 from trimtab.kube.times import seconds_text
 
@@ -41,7 +41,7 @@ def created(
     if counts_generation:
         metadata["generation"] = 1
     whole = {**sent, "metadata": metadata}
-    kept = defaulted(whole, schema) if schema.model else filled(whole, schema)
+    kept = completed(whole, schema) if schema.model else filled(whole, schema)
     prepare = PREPARED.get(schema.model)
     return prepare(kept) if prepare is not None else kept
 
@@ -132,20 +132,20 @@ _SNAPSHOT = ("snapshot.storage.k8s.io", "VolumeSnapshot")
 def with_sources(claim: Json, live: Json | None = None) -> Json:
     """A claim whose `dataSource` and `dataSourceRef` say the same, whichever was given.
 
-    What the older of the two cannot say is dropped from it, and a source elsewhere altogether; but a claim
-    that had a source before keeps what it says.
+    A source elsewhere is dropped, and what the older of the two cannot say if it stands there alone; but a
+    claim that had a source before keeps what it says.
     """
     spec, before = dict(claim["spec"]), live["spec"] if live else {}
-    if not before.get("dataSource") and not before.get("dataSourceRef"):
-        old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-        if old and not _is_plain_source(old):
-            del spec["dataSource"]
-        if new and new.get("namespace"):
+    if before.get("dataSource") is None and before.get("dataSourceRef") is None:
+        if (spec.get("dataSourceRef") or {}).get("namespace"):
             del spec["dataSourceRef"]
+        old = spec.get("dataSource")
+        if old is not None and spec.get("dataSourceRef") is None and not _is_plain_source(old):
+            del spec["dataSource"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if old and not new:
+    if old is not None and new is None:
         spec["dataSourceRef"] = old
-    elif new and not old and not new.get("namespace"):
+    elif new is not None and old is None and not new.get("namespace"):
         spec["dataSource"] = {name: value for name, value in new.items() if name != "namespace"}
     return {**claim, "spec": spec}
 

@@ -341,6 +341,14 @@ def secret(given: Given) -> Json:
     return {**rest, "data": {**(given.get("data") or {}), **encoded}} if encoded else rest
 
 
+def pod_addresses(given: Given) -> Json:
+    """A pod's address and its addresses say the same; if they differ, the older of the two wins."""
+    one, several = given.get("podIP"), given.get("podIPs") or []
+    if one and (not several or several[0].get("ip") != one):
+        return {**given, "podIPs": [{"ip": one}]}
+    return {**given, "podIP": several[0]["ip"]} if several and several[0].get("ip") else dict(given)
+
+
 def claimed_phase(given: Given) -> Json:
     """A volume or claim of which nothing is known is pending."""
     return _with(given, phase="Pending")
@@ -408,6 +416,7 @@ RULES: Mapping[str, Rule] = {
     f"{_CORE}PodSpec": Rule(
         service_account_under_both_names, ("serviceAccount", "serviceAccountName", "enableServiceLinks")
     ),
+    f"{_CORE}PodStatus": Rule(pod_addresses, ("podIP", "podIPs")),
     f"{_CORE}ReplicationController": Rule(controller_from_template_labels, ()),
     f"{_CORE}ReplicationControllerSpec": Rule(dict, ("selector",)),
     f"{_CORE}Secret": Rule(secret, ("data",)),

@@ -30,14 +30,32 @@ SHOWN_EMPTY: Mapping[str, tuple[str, ...]] = {
     "io.k8s.api.autoscaling.v2.HPAScalingRules": ("policies",),
     "io.k8s.api.core.v1.PersistentVolumeSpec": ("capacity",),
 }
+#: the maps of bytes of built-in kinds
+BYTES = {
+    f"io.k8s.api.core.v1.{kind}": name for kind, name in (("ConfigMap", "binaryData"), ("Secret", "data"))
+}
 EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 def defaulted(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """The manifest as the server would keep it; the given one is left as it is."""
+    return read_back(completed(manifest, schema), schema)
+
+
+def completed(manifest: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """The same before it is kept: until then null bytes are told from none."""
     if schema.model:
         return _struct(_without_holes(manifest, schema), schema)
     return filled(coerced(manifest, schema), schema)
+
+
+def read_back(kept: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """An object as it is read once it was kept."""
+    name = BYTES.get(schema.model, "")
+    values = kept.get(name)
+    if not values or None not in values.values():
+        return kept
+    return {**kept, name: {key: "" if value is None else value for key, value in values.items()}}
 
 
 # -- built-in kinds --------------------------------------------------------------------------------------
@@ -156,7 +174,9 @@ def _mapping(value: dict[str, Any], schema: Schema) -> Any:
 
 
 def _element(value: Any, schema: Schema | None) -> Any:
-    """An element of a list or map; a null there is an empty one."""
+    """An element of a list or map; a null there is an empty one, but for bytes, until they are kept."""
+    if value is None and schema is not None and schema.format == "byte":
+        return None
     if value is None and schema is not None and schema.type in EMPTY:
         return EMPTY[schema.type]
     if value is None and schema is not None and schema.type == "object" and schema.values is None:

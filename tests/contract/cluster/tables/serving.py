@@ -236,3 +236,11 @@ async def what_is_made_through_the_status_is_given_nothing(stage: Stage) -> None
         await stage.patch(SERVICES, "a", {"spec": change}, how=PatchType.MERGE)
     for spec in (LOCAL, {"clusterIP": "None"}, {**LOCAL, "clusterIP": "10.96.0.69"}):
         await stage.update(SERVICES, "b", _service("b", **spec), subresource="status")
+
+
+@case("update", "addresses of Services")
+async def an_empty_policy_of_families_is_none_of_them(stage: Stage) -> None:
+    await stage.given(SERVICES, _service("a"))
+    for policy in ("", None, "SingleStack"):
+        spec = {"ipFamilyPolicy": policy}
+        await stage.patch(SERVICES, "a", {"spec": spec}, how=PatchType.MERGE, write=DRY)

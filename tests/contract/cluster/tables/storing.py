@@ -56,7 +56,11 @@ SOURCES: dict[str, tuple[dict[str, Any], ...]] = {
         {"dataSourceRef": {"kind": "", "name": ""}},
         {"dataSourceRef": {"kind": "Other", "name": "s"}},
         {"dataSourceRef": {**OTHER, "apiGroup": "A b"}},
+        {"dataSource": OTHER, "dataSourceRef": SNAPSHOT},
+        {"dataSource": OTHER, "dataSourceRef": {}},
+        {"dataSource": {}, "dataSourceRef": {}},
     ),
+    "nothing is no source": ({"dataSource": {}}, {"dataSource": None, "dataSourceRef": None}),
 }
 
 
@@ -80,6 +84,8 @@ async def a_claim_keeps_what_it_is_filled_from(stage: Stage) -> None:
         ("b", {"dataSource": SNAPSHOT}),
         ("b", {"dataSourceRef": {**OTHER, "namespace": "other"}}),
         ("c", {"dataSource": {"name": "t"}}),
+        ("c", {"dataSourceRef": {"namespace": "other"}}),
+        ("c", {"dataSource": None, "dataSourceRef": {"namespace": "A b"}}),
     ):
         await stage.patch(CLAIMS, name, {"spec": spec}, how=PatchType.MERGE, write=DRY)
 
@@ -93,6 +99,62 @@ async def a_claim_of_a_pod_is_filled(stage: Stage) -> None:
     for volumes in (templates[:1], templates):
         spec = {"automountServiceAccountToken": False, "containers": [container()], "volumes": volumes}
         await stage.create(PODS, named(PODS, "a", spec=spec), write=DRY)
+
+
+# -- what becomes of a claim ------------------------------------------------------------------------------
+
+
+@case("update", "no-ops")
+async def the_first_write_of_a_claim_keeps_its_phase(stage: Stage) -> None:
+    """A new claim is kept without its phase, which every reading brings: the next write writes it."""
+    await stage.given(CLAIMS, _claim("a"), _claim("b"), _claim("c"))
+    for name in ("a", "b", "c"):
+        await stage.get(CLAIMS, name)
+    await stage.patch(CLAIMS, "a", {}, how=PatchType.MERGE, write=DRY)
+    await stage.get(CLAIMS, "a")
+    for _ in range(2):
+        await stage.update(CLAIMS, "a", await stage.manifest_of(CLAIMS, "a"), write=Write(manager="setup"))
+        await stage.patch(CLAIMS, "b", {}, how=PatchType.MERGE, subresource="status")
+        await stage.patch(CLAIMS, "c", {"status": {"phase": ""}}, how=PatchType.MERGE)
+
+
+@case("update", "immutable fields")
+async def what_may_change_in_a_claim(stage: Stage) -> None:
+    await stage.given(CLAIMS, _claim("a"))
+    specs: tuple[dict[str, Any], ...] = (
+        {"accessModes": []},
+        {"resources": {"requests": {}}},
+        {"resources": {"requests": {"storage": "1Gi"}, "limits": {}}},
+        {"resources": {"requests": {"storage": "1073741824"}}},
+        {"resources": {"requests": {"storage": "2Gi"}, "limits": {}}},
+        {"accessModes": ["ReadWriteOnce", "x", "ReadWriteOncePod"]},
+        {"accessModes": ["x", "ReadWriteOncePod"]},
+        {"selector": {}},
+    )
+    for spec in specs:
+        await stage.update(CLAIMS, "a", _claim("a", **spec), write=DRY)
+
+
+@case("subresource", "status")
+async def what_the_status_of_a_claim_cannot_be(stage: Stage) -> None:
+    await stage.given(CLAIMS, _claim("a", volumeAttributesClassName="v"))
+    for status in (
+        {"capacity": {"storage": "-1"}},
+        {"capacity": {"storage": "-1500m"}},
+        {"allocatedResourceStatuses": {"storage": "x"}},
+        {"allocatedResourceStatuses": {"cpu": "NodeResizePending"}},
+        {"allocatedResources": {"storage": "-1"}},
+        {"allocatedResources": {"a b": "1"}},
+        {"allocatedResources": {"example.com/a": "1"}},
+    ):
+        await stage.patch(
+            CLAIMS, "a", {"status": status}, how=PatchType.MERGE, subresource="status", write=DRY
+        )
+    bound = {"phase": "Bound", "currentVolumeAttributesClassName": "v"}
+    await stage.patch(CLAIMS, "a", {"status": bound}, how=PatchType.MERGE, subresource="status")
+    for attributes in (None, "", "A b", "w"):
+        spec = {"volumeAttributesClassName": attributes}
+        await stage.patch(CLAIMS, "a", {"spec": spec}, how=PatchType.MERGE, write=DRY)
 
 
 # -- drivers, classes and attachments ---------------------------------------------------------------------

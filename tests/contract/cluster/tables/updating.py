@@ -11,6 +11,7 @@ from tests.contract.cluster.kinds import (
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    ENDPOINTS,
     GADGETS,
     JOBS,
     PODS,
@@ -31,7 +32,7 @@ from tests.contract.cluster.kinds import (
     with_spec,
 )
 from tests.contract.cluster.stage import Stage
-from trimtab.kube.cluster import FieldValidation, Write
+from trimtab.kube.cluster import FieldValidation, PatchType, Write
 from trimtab.kube.discovery import Resource
 
 TABLE = Table(__name__)
@@ -116,6 +117,163 @@ _for_each("update", "dry run", "a dry run changes nothing", _dry)
 _for_each("update", "names", "another name", _other_name)
 _for_each("update", "preconditions", "another uid", _other_uid)
 _for_each("update", "generation", "metadata do not move the generation", _metadata_alone)
+
+
+BYTES = ((SECRETS, "data"), (CONFIG_MAPS, "binaryData"))
+
+
+async def _null_bytes(stage: Stage, kind: Resource, field: str) -> None:
+    """Null bytes are kept otherwise than none, and read as the same."""
+    await stage.given(kind, {**named(kind, "a"), field: {"x": None}}, manager="same")
+    await stage.get(kind, "a")
+    for value in ("", "", None, None, ""):
+        body = {**named(kind, "a"), field: {"x": value}}
+        await stage.update(kind, "a", body, write=Write(manager="same"))
+    for value in (None, ""):
+        await stage.create(kind, {**named(kind, "b"), field: {"x": value}}, write=Write(dry_run=True))
+
+
+async def _frozen_bytes(stage: Stage, kind: Resource, field: str) -> None:
+    """What cannot be changed cannot be given as empty, either."""
+    await stage.given(kind, named(kind, "a", immutable=True))
+    await stage.given(kind, {**named(kind, "b", immutable=True), field: {"x": ""}})
+    for name, values in (("a", {}), ("a", None), ("a", {"x": None}), ("b", {"x": None}), ("b", {"x": ""})):
+        body = {**named(kind, name, immutable=True), field: values}
+        await stage.update(kind, name, body, write=Write(dry_run=True))
+        await stage.apply(kind, name, body, force=True, write=Write(dry_run=True))
+    wrong = with_metadata(named(kind, "a", type="x", data={}), finalizers=["A b"])
+    await stage.update(kind, "a", wrong)
+
+
+for _kind, _field in BYTES:
+    TABLE.add("update", "no-ops", f"{_kind.kind}: null bytes are kept as such", _null_bytes, _kind, _field)
+    _name = f"{_kind.kind}: what is immutable is not even emptied"
+    TABLE.add("update", "immutable fields", _name, _frozen_bytes, _kind, _field)
+
+
+GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "y"}}
+NEARBY: dict[str, Any] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+TOLERATED = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists", "effect": "NoExecute"}]
+POD_CHANGES: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...]]] = {
+    "tolerations may be added": (
+        {"tolerations": TOLERATED},
+        (
+            {"tolerations": [*TOLERATED, {"key": "c", "operator": "Exists"}]},
+            {"tolerations": [TOLERATED[0], {**TOLERATED[1], "tolerationSeconds": 5}]},
+            {"tolerations": TOLERATED[1:]},
+            {"tolerations": [{**TOLERATED[0], "operator": "Equal"}, TOLERATED[1]]},
+            {"tolerations": [*TOLERATED, {"key": "-", "operator": "x"}]},
+            {"tolerations": []},
+        ),
+    ),
+    "gates may be opened": (
+        GATED,
+        (
+            {"schedulingGates": [{"name": "b"}]},
+            {"schedulingGates": []},
+            {"schedulingGates": [{"name": "a"}, {"name": "c"}]},
+            {"nodeSelector": {"x": "y", "z": ""}},
+            {"nodeSelector": {"x": "z"}},
+            {"nodeSelector": {}},
+            {"affinity": {}},
+            {"affinity": {"nodeAffinity": {}}},
+            {"affinity": NEARBY, "hostNetwork": True},
+        ),
+    ),
+    "a deadline may come nearer": (
+        {"activeDeadlineSeconds": 10},
+        ({"activeDeadlineSeconds": 9}, {"activeDeadlineSeconds": 11}, {"activeDeadlineSeconds": None}),
+    ),
+    "images stay images": (
+        {"initContainers": [container("i")]},
+        (
+            {"containers": [{**container(), "image": ""}]},
+            {"containers": [{**container(), "image": " b "}], "hostNetwork": True},
+            {"initContainers": [{**container("i"), "image": "b "}]},
+            {"nodeSelector": {}, "hostAliases": [], "volumes": []},
+            {"nodeSelector": {}, "hostAliases": [], "volumes": [], "hostname": "h"},
+        ),
+    ),
+}
+
+
+async def _changed_pod(stage: Stage, before: dict[str, Any], changes: tuple[dict[str, Any], ...]) -> None:
+    given: dict[str, Any] = {"automountServiceAccountToken": False, "containers": [container()], **before}
+    await stage.given(PODS, named(PODS, "a", spec=given))
+    for change in changes:
+        await stage.update(PODS, "a", named(PODS, "a", spec={**given, **change}), write=Write(dry_run=True))
+
+
+for _name, (_before, _changes) in POD_CHANGES.items():
+    TABLE.add("update", "immutable fields", f"Pod: {_name}", _changed_pod, _before, _changes)
+
+
+@case("update", "generation")
+async def whoever_changes_a_template_does_not_own_its_counter(stage: Stage) -> None:
+    """The counter is raised after owners were noted: they own what they sent."""
+    await stage.given(DAEMON_SETS, templated(DAEMON_SETS, "a"))
+    for image in ("b", "c"):
+        manifest = await stage.manifest_of(DAEMON_SETS, "a")
+        manifest["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        await stage.update(DAEMON_SETS, "a", manifest, write=Write(manager="updater"))
+    await stage.update(DAEMON_SETS, "a", templated(DAEMON_SETS, "a"), write=Write(manager="replacer"))
+
+
+@case("update", "no-ops")
+async def the_first_write_of_a_job_keeps_its_labels(stage: Stage) -> None:
+    """A new Job without labels is kept so; every reading brings those of its template."""
+    labelled = with_metadata(job("b"), labels={"a": "b"})
+    await stage.given(JOBS, job("a"), labelled)
+    for name in ("a", "b"):
+        await stage.get(JOBS, name)
+        for _ in range(2):
+            manifest = await stage.manifest_of(JOBS, name)
+            await stage.update(JOBS, name, manifest, write=Write(manager="setup"))
+
+
+@case("update", "invalid metadata")
+async def endpoints_are_judged_as_new_once_more(stage: Stage) -> None:
+    await stage.given(ENDPOINTS, named(ENDPOINTS, "a"))
+    for metadata in ({"labels": {"a": "A b"}}, {"finalizers": ["A b"]}):
+        await stage.update(ENDPOINTS, "a", with_metadata(named(ENDPOINTS, "a"), **metadata))
+
+
+@case("update", "immutable fields")
+async def a_template_without_labels_is_shown_as_it_is_sent(stage: Stage) -> None:
+    for kind in (DEPLOYMENTS, DAEMON_SETS, STATEFUL_SETS):
+        body = templated(kind, "a")
+        body["spec"]["template"]["metadata"]["labels"] = {}
+        await stage.create(kind, body)
+        await stage.given(kind, templated(kind, "a"))
+        await stage.update(kind, "a", body)
+
+
+@case("update", "generation")
+async def tolerations_that_come_back_change_nothing(stage: Stage) -> None:
+    await stage.given(PODS, pod("a"))
+    manifest = await stage.manifest_of(PODS, "a")
+    await stage.get(PODS, "a")
+    manifest["spec"]["tolerations"] = []
+    await stage.update(PODS, "a", manifest, write=Write(manager="setup"))
+
+
+@case("subresource", "status")
+async def what_the_status_of_a_pod_cannot_be(stage: Stage) -> None:
+    await stage.given(PODS, pod("a"))
+    for status in (
+        {"podIP": "x"},
+        {"podIP": "1.2.3.4"},
+        {"podIPs": [{"ip": "1.2.3.4"}]},
+        {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]},
+        {"conditions": [{"type": "A b", "status": "True", "observedGeneration": -1}]},
+        {"nominatedNodeName": "A b"},
+        {"qosClass": "Guaranteed"},
+        {"observedGeneration": -1},
+    ):
+        body = {"status": status}
+        await stage.patch(
+            PODS, "a", body, how=PatchType.MERGE, subresource="status", write=Write(dry_run=True)
+        )
 
 
 TWICE = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1","x":"2"}}'

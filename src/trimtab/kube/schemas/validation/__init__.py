@@ -27,6 +27,7 @@ from trimtab.kube.schemas.validation import (
     limits,
     networks,
     nodes,
+    podchanges,
     policies,
     statuses,
     storage,
@@ -72,9 +73,7 @@ _STORAGE = "io.k8s.api.storage.v1."
 _FIXED_SELECTOR = workloads.selector_is_fixed
 _FIXED_ROLE = access.role_reference_is_fixed
 KINDS: Mapping[str, Rules] = {
-    f"{_CORE}ConfigMap": Rules(
-        create=configuration.config_map, update=configuration.config_map_update, rechecked=False
-    ),
+    f"{_CORE}ConfigMap": Rules(create=configuration.config_map, update=configuration.config_map_update),
     f"{_CORE}Endpoints": Rules(
         create=endpoints.endpoints, update=endpoints.endpoints_update, rechecked=False
     ),
@@ -86,9 +85,11 @@ KINDS: Mapping[str, Rules] = {
     f"{_CORE}Node": Rules(create=nodes.node, update=nodes.node_update),
     f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update, rechecked=False),
     f"{_CORE}PersistentVolumeClaim": Rules(
-        create=storage.claim, update=storage.claim_update, rechecked=False
+        create=storage.claim, update=storage.claim_update, rechecked=False, status=statuses.claim
     ),
-    f"{_CORE}Pod": Rules(create=workloads.pod, update=workloads.pod_update, rechecked=False),
+    f"{_CORE}Pod": Rules(
+        create=workloads.pod, update=podchanges.pod_update, rechecked=False, status=statuses.pod
+    ),
     f"{_CORE}PodTemplate": Rules(create=workloads.template),
     f"{_CORE}ReplicationController": Rules(
         create=workloads.replication_controller, status=statuses.replica_set
@@ -96,7 +97,7 @@ KINDS: Mapping[str, Rules] = {
     f"{_CORE}ResourceQuota": Rules(
         create=limits.resource_quota, update=limits.resource_quota_update, rechecked=False
     ),
-    f"{_CORE}Secret": Rules(create=configuration.secret, update=configuration.secret_update, rechecked=False),
+    f"{_CORE}Secret": Rules(create=configuration.secret, update=configuration.secret_update),
     f"{_CORE}Service": Rules(
         create=networks.service,
         update=networks.service_update,
@@ -204,18 +205,17 @@ KINDS: Mapping[str, Rules] = {
 
 #: how kinds judge changed metadata themselves, unless just as a change: as a new one, both, not at all
 AS_CHANGED, AS_NEW, BARE = "as changed", "as new", "as changed, whatever finalizers are called"
+CHANGE = "and in between what may not be changed"
 METADATA: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         [
-            *(
-                f"{_CORE}{kind}"
-                for kind in ("ConfigMap", "PersistentVolumeClaim", "Pod", "Secret", "ServiceAccount")
-            ),
+            *(f"{_CORE}{kind}" for kind in ("Endpoints", "PersistentVolumeClaim", "Pod", "ServiceAccount")),
             *(f"{_RBAC}{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
             f"{_NET}Ingress",
         ],
         (AS_CHANGED, AS_NEW),
     ),
+    **dict.fromkeys((f"{_CORE}ConfigMap", f"{_CORE}Secret"), (AS_CHANGED, CHANGE, AS_NEW)),
     f"{_BATCH}Job": (AS_NEW, AS_CHANGED),
     f"{_CORE}LimitRange": (AS_NEW,),
     "io.k8s.api.discovery.v1.EndpointSlice": (AS_NEW,),
@@ -226,7 +226,7 @@ METADATA: Mapping[str, tuple[str, ...]] = {
 
 #: how writes through a part of an object are judged, where only that part can change
 PARTS: Mapping[str, Callable[[Json, Json], Causes]] = {
-    "ephemeralcontainers": workloads.pod_ephemeral_update,
+    "ephemeralcontainers": podchanges.pod_ephemeral_update,
     "finalize": configuration.namespace_finalize,
 }
 
@@ -267,16 +267,21 @@ def update_causes(new: Json, old: Json, schema: Schema, subresource: str = "") -
         return tuple(chain(head, rules.status(new, old)))
     if subresource in PARTS:
         return tuple(chain(head, PARTS[subresource](new, old)))
+    ways = METADATA.get(schema.model, (AS_CHANGED,))
     again = rules.create(new) if rules.rechecked else iter(())
-    return tuple(chain(_own_metadata(new, old, schema, rules.name), again, rules.update(new, old)))
+    change = iter(()) if CHANGE in ways else rules.update(new, old)
+    return tuple(chain(_own_metadata(new, old, ways, rules), again, change))
 
 
-def _own_metadata(new: Json, old: Json, schema: Schema, rule: NameRule) -> Causes:
+def _own_metadata(new: Json, old: Json, ways: tuple[str, ...], rules: Rules) -> Causes:
     """What a kind itself says of changed metadata, at times more than once."""
     meta, before = new.get("metadata") or {}, old.get("metadata") or {}
-    for way in METADATA.get(schema.model, (AS_CHANGED,)):
+    for way in ways:
+        if way == CHANGE:
+            yield from rules.update(new, old)
+            continue
         if way == AS_NEW:
-            yield from metadata(meta, rule, namespaced=bool(meta.get("namespace")))
+            yield from metadata(meta, rules.name, namespaced=bool(meta.get("namespace")))
         else:
             yield from metadata_update(meta, before)
         if way != BARE:

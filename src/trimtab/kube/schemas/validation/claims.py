@@ -15,7 +15,7 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
-from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
+from trimtab.kube.schemas.validation.names import dns_label, dns_subdomain, qualified_name
 from trimtab.kube.schemas.validation.selectors import label_selector
 
 Json = Mapping[str, Any]
@@ -32,7 +32,7 @@ def claim_spec(spec: Json, path: str) -> Causes:
     yield from label_selector(spec.get("selector"), f"{path}.selector")
     modes = spec.get("accessModes") or []
     yield from access_modes(modes, path)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
+    if "ReadWriteOncePod" in modes and {*ACCESS_MODES[:3]} & {*modes}:
         yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
     requests = part(spec, "resources").get("requests") or {}
     if "storage" not in requests:
@@ -48,6 +48,8 @@ def claim_spec(spec: Json, path: str) -> Causes:
     if mode is not None and mode not in VOLUME_MODES:
         yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
     yield from _data_sources(spec, path)
+    if attributes := spec.get("volumeAttributesClassName"):
+        yield from each_invalid(f"{path}.volumeAttributesClassName", attributes, dns_subdomain(attributes))
 
 
 def _data_sources(spec: Json, path: str) -> Causes:
@@ -56,7 +58,11 @@ def _data_sources(spec: Json, path: str) -> Causes:
     for source, name in ((old, "dataSource"), (new, "dataSourceRef")):
         if source is not None:
             yield from _data_source(source, f"{path}.{name}")
-    if old is not None and new is not None and any(old.get(each) != new.get(each) for each in SOURCE):
+    if old is None or new is None:
+        return
+    if new.get("namespace"):
+        yield invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
+    elif any(old.get(each) != new.get(each) for each in SOURCE):
         yield invalid(path, {}, "must match dataSourceRef")
 
 
@@ -70,6 +76,8 @@ def _data_source(source: Json, path: str) -> Causes:
         yield invalid(path, source.get("kind", ""), told)
     if group:
         yield from each_invalid(f"{path}.apiGroup", group, dns_subdomain(group))
+    if namespace := source.get("namespace"):
+        yield from each_invalid(f"{path}.namespace", namespace, dns_label(namespace))
 
 
 def provisioner_name(name: str, path: str) -> Causes:

@@ -42,7 +42,7 @@ def config_map(manifest: Json) -> Causes:
     for key in binaries:
         yield from each_invalid(f"binaryData[{key}]", key, config_key(key))
     size = sum(len(text.encode()) for text in texts.values())
-    size += sum(len(b64decode(text)) for text in binaries.values())
+    size += sum(len(b64decode(text or "")) for text in binaries.values())
     if size > LARGEST:
         yield too_long("", LARGEST)
 
@@ -50,7 +50,6 @@ def config_map(manifest: Json) -> Causes:
 def config_map_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a ConfigMap that is immutable."""
     yield from _frozen(new, old, ("data", "binaryData"))
-    yield from config_map(new)
 
 
 def _frozen(new: Json, old: Json, fields: tuple[str, ...]) -> Causes:
@@ -59,7 +58,7 @@ def _frozen(new: Json, old: Json, fields: tuple[str, ...]) -> Causes:
     if not new.get("immutable"):
         yield forbidden("immutable", FROZEN)
     for name in fields:
-        if (new.get(name) or {}) != (old.get(name) or {}):
+        if new.get(name) != old.get(name):
             yield forbidden(name, FROZEN)
 
 
@@ -75,7 +74,7 @@ def secret(manifest: Json) -> Causes:
     values, kind = manifest.get("data") or {}, manifest.get("type", "")
     for key in values:
         yield from each_invalid(f"data[{key}]", key, config_key(key))
-    if sum(len(b64decode(value)) for value in values.values()) > LARGEST:
+    if sum(len(b64decode(value or "")) for value in values.values()) > LARGEST:
         yield too_long("data", LARGEST)
     annotations = part(manifest, "metadata").get("annotations") or {}
     if kind == "kubernetes.io/service-account-token" and not annotations.get(
@@ -91,7 +90,7 @@ def secret(manifest: Json) -> Causes:
         if key not in values:
             yield required(f"data[{key}]")
         elif kind.startswith("kubernetes.io/docker"):
-            why = _no_json_object(b64decode(values[key]))
+            why = _no_json_object(b64decode(values[key] or ""))
             yield from each_invalid(f"data[{key}]", "<secret contents redacted>", why)
 
 
@@ -111,7 +110,6 @@ def secret_update(new: Json, old: Json) -> Causes:
     if new.get("type") != old.get("type"):
         yield invalid("type", new.get("type"), IMMUTABLE)
     yield from _frozen(new, old, ("data",))
-    yield from secret(new)
 
 
 def namespace(manifest: Json) -> Causes:

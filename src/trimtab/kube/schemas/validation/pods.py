@@ -115,8 +115,18 @@ def whole_pod(manifest: Json) -> Causes:
     annotations, spec = part(manifest, "metadata").get("annotations"), part(manifest, "spec")
     yield from app_armor_annotations(annotations, spec, "metadata.annotations")
     yield from pod_spec(spec, "spec", in_pod=True)
+    for group in ("containers", "initContainers"):
+        for number, each in entries(spec.get(group)):
+            yield from padded_image(each, f"spec.{group}[{number}]")
     yield from _tokens_of_nobody(spec)
     yield from app_armor_mismatches(annotations, spec, "spec")
+
+
+def padded_image(container: Json, path: str) -> Causes:
+    """An image with spaces around it; templates may have such."""
+    image = container.get("image") or ""
+    if image != image.strip():
+        yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
 
 
 def _tokens_of_nobody(spec: Json) -> Causes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     each_invalid,
@@ -15,12 +16,21 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
+from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import address as ip_address
-from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain
+from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain, qualified_name
 
 Json = Mapping[str, Any]
 COLLISIONS = "collisionCount"
 MODES = ("Proxy", "VIP")
+NATURAL = "must be a non-negative integer"
+RESIZES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
 
 
 def deployment(new: Json, old: Json) -> Causes:
@@ -55,6 +65,59 @@ def daemon_set(new: Json, old: Json) -> Causes:
     more = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable", COLLISIONS)
     yield from _counts(new, *counts, "observedGeneration", *more)
     yield from _collisions(new, old)
+
+
+def pod(new: Json, old: Json) -> Causes:
+    """A Pod's status; which containers may run again is not judged."""
+    status, before = part(new, "status"), part(old, "status")
+    for number, each in entries(status.get("conditions")):
+        if (seen := each.get("observedGeneration") or 0) < 0:
+            yield invalid(f"status.conditions[{number}].observedGeneration", seen, NATURAL)
+        if each.get("type") not in ("PodScheduled", "Ready", "Initialized"):
+            kind = each.get("type", "")
+            yield from each_invalid(f"status.conditions[{number}].Type", kind, qualified_name(kind))
+    node = status.get("nominatedNodeName") or ""
+    if node and node != before.get("nominatedNodeName"):
+        yield from each_invalid("status.nominatedNodeName", node, dns_subdomain(node))
+        if part(old, "spec").get("nodeName"):
+            told = "may not be set on pods that are already bound to a node"
+            yield forbidden("status.nominatedNodeName", told)
+    if (seen := status.get("observedGeneration") or 0) < 0:
+        yield invalid("status.observedGeneration", seen, NATURAL)
+    if status.get("qosClass") != before.get("qosClass"):
+        yield invalid("status.qosClass", status.get("qosClass"), IMMUTABLE)
+    known = [each.get("ip") for _, each in entries(before.get("podIPs"))]
+    for number, each in entries(status.get("podIPs")):
+        if (found := each.get("ip", "")) not in known:
+            yield from each_invalid(f"status.podIPs[{number}]", found, ip_address(found))
+
+
+def claim(new: Json, _old: Json) -> Causes:
+    """The status of a claim of storage: how much there is of it, and how its growth goes."""
+    status = part(new, "status")
+    for name, amount in (status.get("capacity") or {}).items():
+        yield from _amount(amount, f"status.capacity[{name}]")
+    for name, state in (status.get("allocatedResourceStatuses") or {}).items():
+        yield from _storage_alone(name, "status.allocatedResourceStatuses")
+        if state not in RESIZES:
+            yield not_supported("status.allocatedResourceStatuses", name, RESIZES)
+    for name, amount in (status.get("allocatedResources") or {}).items():
+        wrong = list(_storage_alone(name, "status.allocatedResources"))
+        yield from wrong or _amount(amount, f"status.allocatedResources[{name}]")
+
+
+def _storage_alone(name: str, path: str) -> Causes:
+    """What is wrong with the name of what a claim is given, or grows in."""
+    wrong = qualified_name(name)
+    yield from each_invalid(path, name, wrong)
+    if not wrong and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
+        yield not_supported(path, name, ("storage",))
+
+
+def _amount(amount: str, path: str) -> Causes:
+    whole = parse_quantity(amount).nanos // 10**9
+    if whole < 0:
+        yield invalid(path, whole, "must be a valid resource quantity")
 
 
 def autoscaler(new: Json, _old: Json) -> Causes:

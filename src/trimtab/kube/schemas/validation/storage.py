@@ -64,12 +64,34 @@ def claim_update(new: Json, old: Json) -> Causes:
     held, asked = dict(before), _growable(new, old)
     if not before.get("volumeName"):  # it may be bound once
         held["volumeName"] = spec.get("volumeName")
-    if any(asked.get(name) != held.get(name) for name in {*asked, *held}):
+    if _plain(asked) != _plain(held):
         told = difference(held, asked, "PersistentVolumeClaimSpec")
         yield forbidden("spec", f"{CLAIM_CHANGES}\n{told}")
     yield from _shrunk(spec, before, part(old, "status"))
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
+    yield from _unattributed(spec, before, part(old, "status"))
+
+
+def _unattributed(spec: Json, before: Json, status: Json) -> Causes:
+    """A claim whose volume has attributes cannot do without a class of them."""
+    wanted, had = (each.get("volumeAttributesClassName") for each in (spec, before))
+    if wanted or wanted == had or status.get("currentVolumeAttributesClassName") is None:
+        return
+    lost = "nil" if wanted is None else "empty string"
+    told = f"update to {lost} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    yield forbidden("spec.volumeAttributesClassName", told)
+
+
+def _plain(spec: Json) -> dict[str, Any]:
+    """The spec of a claim as it is compared: nothing is empty, and amounts are what they are worth."""
+    resources = {
+        side: {name: parse_quantity(amount).nanos for name, amount in amounts.items()}
+        for side, amounts in part(spec, "resources").items()
+        if amounts
+    }
+    plain = {**spec, "resources": resources, "accessModes": spec.get("accessModes") or None}
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 def _growable(new: Json, old: Json) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trimtab.kube.gotext import Shown, quoted
+from trimtab.kube.gotext import Shown
 from trimtab.kube.integers import nearest
-from trimtab.kube.schemas.inner import difference
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     each_invalid,
@@ -19,10 +18,9 @@ from trimtab.kube.schemas.validation.causes import (
     required,
 )
 from trimtab.kube.schemas.validation.claims import claim_spec
-from trimtab.kube.schemas.validation.containers import ephemeral_containers
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
-from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, in_range, percent
-from trimtab.kube.schemas.validation.pods import LARGEST_INT32, pod_template, surroundings, whole_pod
+from trimtab.kube.schemas.validation.names import at_least_zero, dns_label, percent
+from trimtab.kube.schemas.validation.pods import pod_template, whole_pod
 from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
 from trimtab.kube.trees import equal
 
@@ -39,69 +37,6 @@ def pod(manifest: Json) -> Causes:
     yield from whole_pod(manifest)
     if spec.get("ephemeralContainers"):
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
-
-
-POD_CHANGES = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
-
-
-def pod_update(new: Json, old: Json) -> Causes:
-    """What may not be changed in a Pod: almost everything."""
-    spec, before = part(new, "spec"), part(old, "spec")
-    yield from whole_pod(new)
-    for group in ("containers", "initContainers"):
-        if len(spec.get(group) or ()) != len(before.get(group) or ()):
-            yield forbidden(f"spec.{group}", "pod updates may not add or remove containers")
-            return
-        missing = [number for number, each in entries(spec.get(group)) if not each.get("image")]
-        for number in missing:
-            yield required(f"spec.{group}[{number}].image")  # once more: the server looks twice
-        if missing:
-            return
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None:
-        wrong = in_range(deadline, 0, LARGEST_INT32)
-        yield from each_invalid("spec.activeDeadlineSeconds", deadline, wrong)
-        if wrong:
-            return
-    fixed = _fixed_pod(spec, before)
-    if any(fixed.get(name) != before.get(name) for name in {*fixed, *before}):
-        yield forbidden("spec", f"{POD_CHANGES}\n{difference(before, fixed, 'PodSpec')}")
-
-
-def pod_ephemeral_update(new: Json, old: Json) -> Causes:
-    """What is wrong with containers that are added to a running Pod: those that it has stay as they are."""
-    spec, path = part(new, "spec"), "spec.ephemeralContainers"
-    added = spec.get("ephemeralContainers") or []
-    others = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    volumes = frozenset(each.get("name", "") for _, each in entries(spec.get("volumes")))
-    yield from ephemeral_containers(added, others, surroundings(spec, volumes), path)
-    by_name = {each.get("name", ""): each for each in added}
-    for before in part(old, "spec").get("ephemeralContainers") or ():
-        named = quoted(before["name"])
-        after = by_name.get(before["name"])
-        if after is None:
-            yield forbidden(path, f"existing ephemeral containers {named} may not be removed\n")
-        elif after != before:
-            shown = difference(before, after, "EphemeralContainer")
-            yield forbidden(path, f"existing ephemeral containers {named} may not be changed\n{shown}")
-
-
-def _fixed_pod(spec: Json, before: Json) -> Json:
-    """A pod's spec with what may change as it was before."""
-    free = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
-    fixed = {**spec, **{name: before.get(name) for name in free}}
-    for group in ("containers", "initContainers"):
-        if spec.get(group):
-            images = [each.get("image", "") for each in before[group]]
-            fixed[group] = [{**each, "image": image} for each, image in zip(spec[group], images, strict=True)]
-    grace = "terminationGracePeriodSeconds"
-    if (before.get(grace) or 0) < 0 and spec.get(grace) == 1:
-        fixed[grace] = before[grace]
-    return fixed
 
 
 # -- what makes pods -------------------------------------------------------------------------------------

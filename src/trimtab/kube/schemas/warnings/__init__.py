@@ -348,7 +348,7 @@ def _secret(manifest: Json) -> Warnings:
     if manifest.get("type") != "kubernetes.io/tls":
         return
     for name, what in (("tls.crt", "certificate"), ("tls.key", "key")):
-        held = (manifest.get("data") or {}).get(name, "")
+        held = (manifest.get("data") or {}).get(name) or ""
         if b"-----BEGIN " not in base64.b64decode(held):
             yield f"tls: failed to find any PEM data in {what} input"
             return
