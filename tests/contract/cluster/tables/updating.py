@@ -13,8 +13,10 @@ from tests.contract.cluster.kinds import (
     DEPLOYMENTS,
     ENDPOINTS,
     GADGETS,
+    INGRESS_CLASSES,
     JOBS,
     PODS,
+    PRIORITY_CLASSES,
     ROLE_BINDINGS,
     SECRETS,
     SERVICES,
@@ -149,6 +151,47 @@ for _kind, _field in BYTES:
     TABLE.add("update", "no-ops", f"{_kind.kind}: null bytes are kept as such", _null_bytes, _kind, _field)
     _name = f"{_kind.kind}: what is immutable is not even emptied"
     TABLE.add("update", "immutable fields", _name, _frozen_bytes, _kind, _field)
+
+
+WRONG = {"labels": {"A b": ""}, "finalizers": ["A b"]}
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role"}
+FIXED = (
+    (
+        ROLE_BINDINGS,
+        named(ROLE_BINDINGS, "fixed", roleRef={**ROLE, "name": "a"}),
+        named(ROLE_BINDINGS, "fixed", roleRef={**ROLE, "name": "b"}),
+    ),
+    (
+        INGRESS_CLASSES,
+        named(INGRESS_CLASSES, "fixed", spec={"controller": "example.com/a"}),
+        named(INGRESS_CLASSES, "fixed", spec={"controller": "example.com/b"}),
+    ),
+    (
+        PRIORITY_CLASSES,
+        named(PRIORITY_CLASSES, "fixed", value=1),
+        named(PRIORITY_CLASSES, "fixed", value=2, preemptionPolicy="Never"),
+    ),
+)
+
+
+async def _fixed_and_wrong(stage: Stage, kind: Resource, old: Any, new: Any) -> None:
+    """What may not be changed, beside metadata that nobody may have."""
+    await stage.given(kind, old)
+    await stage.update(kind, "fixed", with_metadata(new, **WRONG))
+    await stage.update(kind, "fixed", new)
+    await stage.update(kind, "fixed", with_metadata(old, **WRONG))
+
+
+for _kind, _old, _new in FIXED:
+    _name = f"{_kind.kind}: another one, and wrong metadata"
+    TABLE.add("update", "immutable fields", _name, _fixed_and_wrong, _kind, _old, _new)
+
+
+@case("create", "invalid PriorityClass")
+async def an_empty_policy_of_preemption_is_none(stage: Stage) -> None:
+    for policy in ("", "Odd", None):
+        body = named(PRIORITY_CLASSES, "empty", value=1, preemptionPolicy=policy)
+        await stage.create(PRIORITY_CLASSES, body, write=Write(dry_run=True))
 
 
 GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "y"}}

@@ -215,7 +215,9 @@ METADATA: Mapping[str, tuple[str, ...]] = {
         ],
         (AS_CHANGED, AS_NEW),
     ),
-    **dict.fromkeys((f"{_CORE}ConfigMap", f"{_CORE}Secret"), (AS_CHANGED, CHANGE, AS_NEW)),
+    **dict.fromkeys(
+        (f"{_CORE}ConfigMap", f"{_CORE}Secret", f"{_NET}IngressClass"), (AS_CHANGED, CHANGE, AS_NEW)
+    ),
     f"{_BATCH}Job": (AS_NEW, AS_CHANGED),
     f"{_CORE}LimitRange": (AS_NEW,),
     "io.k8s.api.discovery.v1.EndpointSlice": (AS_NEW,),

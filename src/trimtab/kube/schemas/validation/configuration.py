@@ -153,7 +153,9 @@ def priority_class(manifest: Json) -> Causes:
     elif manifest.get("value", 0) > HIGHEST_PRIORITY:
         yield forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
     policy = manifest.get("preemptionPolicy")
-    if policy not in ("PreemptLowerPriority", "Never"):
+    if not policy:
+        yield required("preemptionPolicy")
+    elif policy not in ("PreemptLowerPriority", "Never"):
         yield not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
 
 
