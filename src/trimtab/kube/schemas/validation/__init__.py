@@ -171,7 +171,7 @@ KINDS: Mapping[str, Rules] = {
     "io.k8s.api.discovery.v1.EndpointSlice": Rules(
         create=endpoints.endpoint_slice, update=endpoints.endpoint_slice_update, rechecked=False
     ),
-    "io.k8s.api.events.v1.Event": Rules(create=events.event, update=events.event_update),
+    "io.k8s.api.events.v1.Event": Rules(create=events.event, update=events.event_update, rechecked=False),
     "io.k8s.api.flowcontrol.v1.FlowSchema": Rules(create=flows.flow_schema),
     "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration": Rules(create=flows.priority_level),
     "io.k8s.api.node.v1.RuntimeClass": Rules(
@@ -219,6 +219,7 @@ METADATA: Mapping[str, tuple[str, ...]] = {
         (f"{_CORE}ConfigMap", f"{_CORE}Secret", f"{_NET}IngressClass"), (AS_CHANGED, CHANGE, AS_NEW)
     ),
     f"{_BATCH}Job": (AS_NEW, AS_CHANGED),
+    **dict.fromkeys((f"{_CORE}Event", "io.k8s.api.events.v1.Event"), ()),
     f"{_CORE}LimitRange": (AS_NEW,),
     "io.k8s.api.discovery.v1.EndpointSlice": (AS_NEW,),
     "io.k8s.api.coordination.v1.Lease": (BARE,),
