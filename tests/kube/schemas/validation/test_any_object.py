@@ -12,7 +12,7 @@ from scripts.learning import schema_of
 from scripts.refusals import bases, gadget
 from trimtab.kube.schemas.creation import created
 from trimtab.kube.schemas.decoding import unreadable
-from trimtab.kube.schemas.defaults import defaulted
+from trimtab.kube.schemas.defaults import completed, defaulted, read_back
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import pruned
 from trimtab.kube.schemas.schema import ANYTHING, Schema, crd_schema
@@ -128,7 +128,8 @@ def test_a_built_in_kind_is_judged_whichever_field_is_set(manifest: Json) -> Non
     if unreadable(manifest, schema) is None:
         kept = created(pruned(manifest, schema).manifest, schema, uid="u", now=NOW)
         creation_causes(kept, schema, namespaced=True)
-        assert defaulted(kept, schema) == kept
+        assert completed(kept, schema) == kept
+        assert defaulted(kept, schema) == read_back(kept, schema)
 
 
 @settings(max_examples=150, deadline=None)
