@@ -8,5 +8,10 @@ from tests.differing.asking import Differences
 from tests.differing.cluster import CLUSTER
 from tests.differing.kinds import KINDS
 from tests.differing.merging import MERGING
+from tests.differing.rarer import RARER
 
-PAGES: Mapping[str, Differences] = {"embedded-cluster": CLUSTER, "merging": MERGING, "kinds-data": KINDS}
+PAGES: Mapping[str, Differences] = {
+    "embedded-cluster": CLUSTER,
+    "merging": MERGING,
+    "kinds-data": {**KINDS, **RARER},
+}
