@@ -33,9 +33,10 @@ async def told(speaker: Speaker, seconds: int) -> list[str]:
 async def test_an_idle_watch_is_told_as_often_as_by_the_real_server(real: Speaker, speaker: Speaker) -> None:
     """One tells that all that exists was told, then one comes each minute, and one shortly before the end.
 
-    The real one looks once a second, so that the last two seconds may hold several of its bookmarks.
+    The real one draws lots: it looks once a second, so that the last two seconds may hold one or two,
+    the first may come twice, and the one after a minute is left out for most.
     """
     async with asyncio.TaskGroup() as both:
         theirs, ours = (both.create_task(told(each, 130)) for each in (real, speaker))
     assert ours.result() == ["BOOKMARK"] * 4
-    assert theirs.result() in [["BOOKMARK"] * count for count in (4, 5, 6)]
+    assert theirs.result() in [["BOOKMARK"] * count for count in (3, 4, 5, 6)]
