@@ -381,7 +381,9 @@ class Api:
             manifest, live, address, whole=whole, manager=manager, versions=versions, now=self.clock.now()
         )
         if not address.subresource:
-            new = counted(self._admitted(new, address, address.name, options, whole), whole, served)
+            new = self._admitted(new, address, address.name, options, whole)
+        if address.subresource != "status":
+            new = counted(new, whole, served)
         if causes := update_causes(as_judged(new, manifest, served), whole, judged, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, whole, judged.schema, subresource=address.subresource)

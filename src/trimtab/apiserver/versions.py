@@ -21,6 +21,7 @@ from trimtab.kube.schemas.defaults import coerced, defaulted, filled, read_back
 from trimtab.kube.schemas.kinds import built_in
 from trimtab.kube.schemas.pruning import pruned
 from trimtab.kube.schemas.schema import Schema
+from trimtab.kube.schemas.validation.batch import OWN_LABELS
 
 Json = dict[str, Any]
 
@@ -33,13 +34,6 @@ EVENT_FIELDS = {
     "lastTimestamp": "deprecatedLastTimestamp",
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
-}
-#: the labels of a Job that is given all that it has
-GIVEN_LABELS = {
-    "batch.kubernetes.io/controller-uid",
-    "batch.kubernetes.io/job-name",
-    "controller-uid",
-    "job-name",
 }
 
 
@@ -93,7 +87,7 @@ def _without_readings(kept: Json, served: Served) -> Json:
     kind, metadata = (served.group, served.kind), kept["metadata"]
     if kind == ("", "PersistentVolumeClaim"):
         return {**kept, "status": {}}
-    if kind != ("batch", "Job") or metadata.get("labels", {}).keys() != GIVEN_LABELS:
+    if kind != ("batch", "Job") or metadata.get("labels", {}).keys() != OWN_LABELS.keys():
         return kept
     return {**kept, "metadata": {name: value for name, value in metadata.items() if name != "labels"}}
 

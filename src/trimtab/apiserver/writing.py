@@ -75,7 +75,7 @@ def changed_object(
     versions: frozenset[str],
     now: datetime,
 ) -> Json:
-    """What an update leaves, in full, as `whole` is the live object.
+    """What an update leaves, in full, as `whole` is the live object; its generation is not counted yet.
 
     Without a manager the owners that it names are kept (it was applied).
     """
@@ -93,8 +93,8 @@ def changed_object(
     if address.subresource == "status":
         return through_status(new, whole, served)
     if address.subresource == "ephemeralcontainers":
-        return counted(through_ephemeral(new, live), live, served)
-    return counted(through_main(new, whole, address), whole, served)
+        return through_ephemeral(new, live)
+    return through_main(new, whole, address)
 
 
 def _only_owned(manifest: Json, live: Json) -> bool:
@@ -149,11 +149,11 @@ def _identified(manifest: Json, live: Json) -> Json:
 
 
 def counted(new: Json, live: Json, served: Served) -> Json:
-    """A changed object with the number of its generation."""
+    """A changed object, which still has the generation of the live one, with the number of its own."""
     counts = served.counts_generation or strategy_of(served).begins_with_change
-    generation = live["metadata"].get("generation", 0) + is_new_generation(new, live, served)
-    if not counts or not generation:
+    if not counts or not is_new_generation(new, live, served):
         return new
+    generation = live["metadata"].get("generation", 0) + 1
     return {**new, "metadata": {**new["metadata"], "generation": generation}}
 
 
