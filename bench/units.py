@@ -28,13 +28,12 @@ from trimtab.engine.events import Event, OperationEnded
 from trimtab.engine.operations import Operation, OperationPhase
 from trimtab.engine.rows import Verdict
 from trimtab.engine.units import Automated, Destination, Generated, Policy, SyncUnit
-from trimtab.interfaces.cli import settle_in
 from trimtab.kube import Cluster, connect, from_kubeconfig
 from trimtab.kube.cluster import PatchType, Write
 from trimtab.resources.manifests import Found
 from trimtab.settings import ClusterSettings, EngineSettings
 from trimtab.tasks.clock import SystemClock
-from trimtab.tasks.loops import run_main
+from trimtab.tasks.loops import run_main, stay
 
 WORKERS = 32
 COSTS = 3
@@ -268,5 +267,5 @@ if __name__ == "__main__":
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--count", type=int, required=True)
     chosen = parser.parse_args()
-    settle_in()
+    stay()
     run_main(main(chosen.kubeconfig, chosen.count))

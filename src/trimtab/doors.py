@@ -7,9 +7,12 @@ import. Type checkers see ordinary imports; what they see and what is opened her
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a door costs nothing, not even this
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def opened_when_asked(package: str, places: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:

@@ -9,15 +9,15 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.kube.world import CONFIG_MAPS, config_map
-from trimtab.apiserver import background
+from trimtab.apiserver import background, spawning
 from trimtab.apiserver.kubeconfigs import merged, without
-from trimtab.errors import Missing, Unavailable
-from trimtab.interfaces.cli.entry import BROKEN_PIPE
+from trimtab.errors import InvalidSpec, Missing, Unavailable
 from trimtab.kube import connect, from_kubeconfig
 from trimtab.resources.yaml import dump, load
 from trimtab.settings import ClusterSettings
@@ -80,8 +80,38 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(Unavailable, match=r"did not start: (?!Error)"):
-            background.start(tmp_path, tmp_path / "config", port=taken.getsockname()[1], environment={})
+        port = taken.getsockname()[1]
+        with pytest.raises(Unavailable) as refused:
+            background.start(tmp_path, tmp_path / "config", port=port, environment={})
+    assert str(refused.value) == (
+        f"port {port} of 127.0.0.1: nobody can listen there: address already in use."
+        " Name another, or 0 for one that is free."
+    )
+    assert background.running(tmp_path) is None
+
+
+def test_a_kubeconfig_that_is_none_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("[1]")
+    with pytest.raises(InvalidSpec, match="it is no kubeconfig"):
+        background.start(tmp_path, config, environment={})
+    assert (background.running(tmp_path), config.read_text()) == (None, "[1]")
+
+
+def test_what_the_machine_refuses_is_raised_as_if_it_had_been_refused_here(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError) as refused:
+        background.start(tmp_path, tmp_path / "file" / "folder" / "config", environment={})
+    assert refused.value.filename == str(tmp_path / "file" / "folder")
+
+
+def test_a_process_that_cannot_say_why_it_ends_leaves_its_last_words(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    (broken / "trimtab").mkdir(parents=True)
+    (broken / "trimtab" / "__init__.py").write_text("raise RuntimeError('it is broken')")
+    with pytest.raises(Unavailable, match="it did not start, and could not say why"):
+        background.start(tmp_path, tmp_path / "config", environment={"PYTHONPATH": str(broken)})
+    assert background.running(tmp_path) is None
 
 
 def test_two_who_start_at_once_get_the_same_cluster(tmp_path: Path) -> None:
@@ -116,20 +146,58 @@ def test_a_cluster_whose_starter_was_killed_ends_and_the_next_one_is_the_only_on
     assert [each.exists() for each in (*left, *others)] == [False, False, True, True]
 
 
-def test_a_process_that_is_handed_no_certificate_ends_without_a_word(tmp_path: Path) -> None:
-    told, tell = os.pipe()
-    words = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(tmp_path)]
-    ended = subprocess.run(
-        [*words, "--kubeconfig", str(tmp_path / "config"), f"--ready={tell}"],
-        pass_fds=[tell],
-        stdin=subprocess.DEVNULL,  # whoever would write to it is no more
-        capture_output=True,
-        check=False,
-    )
-    os.close(tell)
-    os.close(told)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (BROKEN_PIPE, b"", b"")
-    assert list(tmp_path.iterdir()) == []
+def test_a_process_that_is_told_nothing_ends_without_a_word() -> None:
+    ours, its = socket.socketpair()
+    ours.close()  # whoever would say something is no more
+    with its:
+        ended = subprocess.run(SERVER, stdin=its.fileno(), capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_a_process_whom_nobody_could_tell_anything_says_what_to_use() -> None:
+    ended = subprocess.run(SERVER, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    told = b"Nobody has begun this process who could tell it what to do: use trimtab cluster up\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", told)
+
+
+def test_a_process_that_was_begun_early_is_for_whoever_asks_first() -> None:
+    spawning.begin_early({})
+    early = spawning.begun({})
+    with early:
+        assert os.waitpid(early.pid, os.WNOHANG) == (0, 0)
+    with pytest.raises(ChildProcessError):  # it went with the block
+        os.waitpid(early.pid, 0)
+    spawning.begin_early({})
+    spawning.give_up_early()
+    with spawning.begun({}) as later:
+        assert later.pid != early.pid
+
+
+def test_a_command_that_starts_nothing_leaves_no_process(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("trimtab")), "cluster", "up"]
+    environment = {"HOME": str(tmp_path)}
+    wrong = subprocess.run([*command, "--wrong"], env=environment, capture_output=True, check=False)
+    assert (wrong.returncode, b"--wrong" in wrong.stderr) == (2, True)
+    assert _served_from(tmp_path) == []
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+    (only,) = _served_from(tmp_path)
+    again = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"up already" in again.stdout
+    assert _served_from(tmp_path) == [only]
+    subprocess.run([*command[:2], "down"], env=environment, capture_output=True, check=True)
+    assert _served_from(tmp_path) == []
+
+
+def _served_from(home: Path) -> list[int]:
+    """The processes of clusters that know this folder as their home."""
+    found = []
+    for each in Path("/proc").iterdir():
+        if each.name.isdecimal():
+            with suppress(OSError):
+                words, surroundings = (each / "cmdline").read_bytes(), (each / "environ").read_bytes()
+                if b"trimtab.apiserver" in words and f"HOME={home}\0".encode() in surroundings:
+                    found.append(int(each.name))
+    return found
 
 
 def test_a_cluster_loads_nothing_that_it_may_never_need(tmp_path: Path) -> None:
@@ -153,10 +221,11 @@ def test_a_cluster_on_a_leash_ends_with_whoever_holds_it(tmp_path: Path) -> None
     assert not (tmp_path / background.KUBECONFIG).exists()
 
 
+SERVER = [sys.executable, "-m", "trimtab.apiserver"]
 START = """
 import sys
 from pathlib import Path
-from trimtab.apiserver import background
+from trimtab.apiserver import background, spawning
 background.start(Path(sys.argv[1]), Path(sys.argv[2]), environment={})
 """
 OWN = {

@@ -7,10 +7,9 @@ Doers come from here. The store publishes every change to its subscribers in ord
 (`cluster.api.store.subscribe`): that is where behaviours stand.
 """
 
-from typing import TYPE_CHECKING
-
 from trimtab.doors import opened_when_asked
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all that is done here
 if TYPE_CHECKING:
     from trimtab.apiserver.api import Api
     from trimtab.apiserver.memory import MemoryCluster

@@ -4,8 +4,8 @@ What is known of it lies in a folder of the user: a state file, a log, and a kub
 read. A process counts as ours only if its number and the moment of its start are those that were written
 down.
 
-Whoever starts a cluster makes its certificate, and hands it over on standard input: there is time for that
-while the process imports all that it serves with.
+Whoever starts a cluster begins its process first of all, makes its certificate while that imports what it
+serves with (`hosting`), and hands it over with all else that it needs (`orders`).
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import fcntl
 import os
 import select
 import signal
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from trimtab.apiserver.credentials import HOST, Credentials
+from trimtab.apiserver.credentials import HOST
 from trimtab.apiserver.kubeconfigs import merged, without
+from trimtab.apiserver.orders import Files, Orders, await_report, give
+from trimtab.apiserver.spawning import Begun, begun
 from trimtab.errors import InvalidSpec, Missing, Unavailable
 from trimtab.files import read_file
 
@@ -47,80 +49,27 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 _STATE: Final = msgspec.json.Decoder(State)
-_CREDENTIALS: Final = msgspec.json.Decoder(Credentials)
 
 
-# -- the process itself -----------------------------------------------------------------------------------
+# -- what is known of it ------------------------------------------------------------------------------------
 
 
-async def run(
-    folder: Path,
-    config: Path,
-    *,
-    port: int = 0,
-    ready: int | None = None,
-    leash: int | None = None,
-    brisk: bool = False,
-) -> None:
-    """Serve a fresh cluster until somebody asks this process to end, or until its leash is let go."""
-    # Only the process that serves pays for these imports.
-    import asyncio
-
-    from trimtab.apiserver.behaviours import behaviours_of
-    from trimtab.apiserver.behaviours.timing import BRISK, Timing
-    from trimtab.apiserver.memory import MemoryCluster
-    from trimtab.apiserver.serving import kubeconfig, serve
-
-    cluster = MemoryCluster()
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    if leash is not None:
-        loop.add_reader(leash, stopped.set)
-    timing = BRISK if brisk else Timing()
-    behaviours = behaviours_of(cluster, clock=cluster.api.clock, timing=timing)
-    credentials = None if ready is None else _handed_over()
-    async with serve(cluster.api, port=port, credentials=credentials) as server, behaviours:
-        _write_config(config, kubeconfig(server, CONTEXT))
-        state = State(
-            pid=os.getpid(),
-            born=_born(os.getpid()),
-            url=server.url,
-            kubeconfig=str(config),
-            since=cluster.api.clock.now().isoformat(timespec="seconds"),
-        )
-        _write(folder / STATE, msgspec.json.encode(state))
-        try:
-            if ready is not None:
-                os.write(ready, b"ready\n")  # fails if whoever started this has been killed
-                os.close(ready)
-            await stopped.wait()
-        finally:
-            _forget(folder, state)
+def remember(folder: Path, state: State, config: dict[str, Any]) -> None:
+    """Write down that a cluster runs, and how it is reached, in a file of its own or in one that is there."""
+    path = Path(state.kubeconfig)
+    before = _read_config(path) if path.exists() else {}
+    _write_yaml(path, merged(before, config))
+    _write(folder / STATE, msgspec.json.encode(state))
 
 
-def _handed_over() -> Credentials:
-    """What whoever started this has made for it."""
-    content = sys.stdin.buffer.read()
-    if not content:
-        raise BrokenPipeError("whoever started this has been killed")
-    return _CREDENTIALS.decode(content)
-
-
-def _forget(folder: Path, state: State) -> None:
+def forget(folder: Path, state: State) -> None:
+    """Take away what was written down of a cluster."""
     (folder / STATE).unlink(missing_ok=True)
     path = Path(state.kubeconfig)
     if path == folder / KUBECONFIG:
         path.unlink(missing_ok=True)
     elif path.exists():
         _write_yaml(path, without(_read_config(path), CONTEXT, state.url))
-
-
-def _write_config(path: Path, own: dict[str, Any]) -> None:
-    """Write a kubeconfig, or add ours to one that is there."""
-    before = _read_config(path) if path.exists() else {}
-    _write_yaml(path, merged(before, own))
 
 
 def _write_yaml(path: Path, config: dict[str, Any]) -> None:
@@ -182,16 +131,18 @@ def start(
     `leash` is the reading end of a pipe: the cluster ends when nobody holds the other end any more. `brisk`
     pods take less than a second.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder) as lock:
-        if (already := running(folder)) is not None:
-            return already
-        for each in (folder / STATE, folder / KUBECONFIG, config):
-            _tidy(each)
-        options = [f"--port={port}", *["--brisk"] * brisk]
-        options += [] if leash is None else [f"--leash={leash}"]
-        kept = [lock] if leash is None else [lock, leash]
-        return _started(folder, config, options, kept, environment)
+    with begun(environment) as process:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder) as lock:
+            if (already := running(folder)) is not None:
+                return already
+            for each in (folder / STATE, folder / KUBECONFIG, config):
+                _tidy(each)
+            _prove_room(folder)
+            with (folder / LOG).open("wb") as log:
+                files = Files(log=log.fileno(), lock=lock, leash=leash)
+                _tell(process, folder, config, files, port=port, brisk=brisk)
+            return _served(process, folder)
 
 
 @contextmanager
@@ -210,25 +161,26 @@ def _alone(folder: Path) -> Iterator[int]:
         os.close(lock)
 
 
-def _started(
-    folder: Path, config: Path, options: list[str], kept: list[int], environment: Mapping[str, str]
-) -> State:
-    _prove_room(folder)
-    (told, tell), (taken, given) = os.pipe(), os.pipe()
-    with os.fdopen(told, "rb") as answer:
-        command = [*options, f"--ready={tell}"]
-        pid = _spawned(folder, config, command, [*kept, tell], environment, taken)
-        os.close(tell)
-        os.close(taken)
-        _hand_over(given)
-        readable, _, _ = select.select([answer], [], [], START_LIMIT)
-        word = answer.readline() if readable else b""
-    state = running(folder)
-    if word != b"ready\n" or state is None:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise Unavailable("cluster", _last_words(folder), f"The whole log is in {folder / LOG}")
-    return state
+def _tell(process: Begun, folder: Path, config: Path, files: Files, *, port: int, brisk: bool) -> None:
+    """Tell a process what to serve; one that has died already says in its log why."""
+    from trimtab.apiserver.certificates import issue  # only whoever starts a cluster pays for it
+
+    credentials = issue(HOST, now=datetime.now(UTC))  # noqa: TID251 - of this machine, as whoever checks it
+    orders = Orders(
+        folder=str(folder), kubeconfig=str(config), port=port, brisk=brisk, credentials=credentials
+    )
+    process.is_told = True
+    with suppress(BrokenPipeError):
+        give(process.line, orders, files)
+
+
+def _served(process: Begun, folder: Path) -> State:
+    """The cluster of a process that was told to serve one, when it does."""
+    if await_report(process.line, START_LIMIT) and (state := running(folder)) is not None:
+        process.is_let_go = True
+        return state
+    process.kill()
+    raise Unavailable("cluster", _last_words(folder), f"The whole log is in {folder / LOG}")
 
 
 def _prove_room(folder: Path) -> None:
@@ -241,46 +193,9 @@ def _prove_room(folder: Path) -> None:
         raise
 
 
-def _hand_over(given: int) -> None:
-    """Make the certificate of a cluster that is starting; one that has died already needs none."""
-    from trimtab.apiserver.certificates import issue
-    from trimtab.tasks.clock import SystemClock
-
-    with suppress(BrokenPipeError), os.fdopen(given, "wb") as stream:
-        stream.write(msgspec.json.encode(issue(HOST, now=SystemClock().now())))
-
-
-def _spawned(
-    folder: Path,
-    config: Path,
-    options: list[str],
-    kept: list[int],
-    environment: Mapping[str, str],
-    stdin: int,
-) -> int:
-    """A process of its own session, which nobody waits for: it must not end with a terminal."""
-    for each in kept:
-        os.set_inheritable(each, True)
-    command = [sys.executable, "-m", "trimtab", "cluster", "up", "--foreground", "--state", str(folder)]
-    command += ["--kubeconfig", str(config), *options]
-    writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    files = [
-        (os.POSIX_SPAWN_DUP2, stdin, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(folder / LOG), writing, 0o600),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
-    ]
-    # It connects to nobody: that it may read whom this machine trusts would only cost time.
-    surroundings = {**environment, "SSL_CERT_FILE": os.devnull}
-    return os.posix_spawn(sys.executable, command, surroundings, file_actions=files, setsid=True)
-
-
 def _last_words(folder: Path) -> str:
     lines = (folder / LOG).read_text(errors="replace").strip().splitlines()
-    return (
-        f"it did not start: {lines[-1].removeprefix('Error: ')}"
-        if lines
-        else "it did not start, and could not say why"
-    )
+    return f"it did not start: {lines[-1]}" if lines else "it did not start, and could not say why"
 
 
 def stop(folder: Path) -> State:
@@ -299,8 +214,13 @@ def stop(folder: Path) -> State:
         os.close(handle)
     with suppress(ChildProcessError):  # ours only if this very process started it
         os.waitpid(state.pid, 0)
-    _forget(folder, state)
+    forget(folder, state)
     return state
+
+
+def identified() -> dict[str, Any]:
+    """What tells this process from all others."""
+    return {"pid": os.getpid(), "born": _born(os.getpid())}
 
 
 def _born(pid: int) -> str:

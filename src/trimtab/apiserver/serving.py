@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import ssl
 import tempfile
@@ -26,6 +27,7 @@ from msgspec import Struct
 from trimtab.apiserver.api import Api
 from trimtab.apiserver.credentials import HOST, Credentials
 from trimtab.apiserver.handling import Handler, hung_up
+from trimtab.errors import Unavailable
 
 LONGEST_LINE = 1 << 20  # of the address and of each header, as Go allows
 
@@ -50,11 +52,21 @@ async def serve(
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port, ssl_context=_context(credentials))
-        await site.start()
+        await _listen(site, port)
         number = runner.addresses[0][1]
         yield Served(url=f"https://{HOST}:{number}", token=token, authority=credentials.authority)
     finally:
         await runner.cleanup()
+
+
+async def _listen(site: web.TCPSite, port: int) -> None:
+    try:
+        await site.start()
+    except OSError as exc:
+        reason = f"nobody can listen there: {os.strerror(exc.errno or 0).lower()}"
+        raise Unavailable(
+            f"port {port} of {HOST}", reason, "Name another, or 0 for one that is free"
+        ) from exc
 
 
 def _issued(api: Api) -> Credentials:

@@ -7,6 +7,7 @@ embedded cluster run on uvloop, which spends less of the processor on the same s
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -15,6 +16,8 @@ import uvloop
 _T = TypeVar("_T")
 Complain: TypeAlias = Callable[[dict[str, Any]], object]
 _LATE: Final = "Fatal error on SSL protocol"
+#: after so many new values unreachable ones are looked for by who stays: what is let go must not pile up
+_VALUES_PER_SEARCH: Final = 20_000
 #: how uvloop says that a connection is closed, which a transport may have forgotten that it is
 _CLOSED: Final = "the handler is closed"
 
@@ -23,6 +26,16 @@ def run_main(main: Coroutine[Any, Any, _T]) -> _T:
     """Run a program's main coroutine on a loop of its own, as `asyncio.run` does."""
     with asyncio.Runner(loop_factory=_loop) as runner:
         return runner.run(main)
+
+
+def stay() -> None:
+    """Say that this process stays for long: memory matters more to it than the first second.
+
+    What it has imported by now is there for good, and is not looked through again.
+    """
+    gc.freeze()
+    gc.set_threshold(_VALUES_PER_SEARCH)
+    gc.enable()
 
 
 def _loop() -> asyncio.AbstractEventLoop:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli import settle_in
 from trimtab.interfaces.cli.output import Listing, facts, paper_at, show, words_option
 from trimtab.interfaces.cli.verbs import Invocation, Suggesting
 from trimtab.resources.tables import Column
@@ -46,22 +45,8 @@ def cluster() -> None:
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Listen here; 0 takes a free port.")
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C instead of going to the background.")
-@click.option("--state", type=click.Path(path_type=Path, file_okay=False), hidden=True)
-@click.option("--ready", type=int, hidden=True)
-@click.option("--leash", type=int, hidden=True)
-@click.option("--brisk", is_flag=True, hidden=True)
 @click.pass_obj
-def up(
-    invocation: Invocation,
-    kubeconfig: Path | None,
-    port: int,
-    state: Path | None,
-    ready: int | None,
-    leash: int | None,
-    *,
-    foreground: bool,
-    brisk: bool,
-) -> None:
+def up(invocation: Invocation, kubeconfig: Path | None, port: int, *, foreground: bool) -> None:
     """Start the cluster and print how to reach it; it runs until `down`.
 
     \b
@@ -72,22 +57,27 @@ def up(
     """
     from trimtab.apiserver import background
 
-    folder = state or folder_of(invocation.environment)
+    folder = folder_of(invocation.environment)
     if (already := background.running(folder)) is not None:
-        _check_asked(already, kubeconfig, port, foreground=foreground and ready is None)
+        _check_asked(already, kubeconfig, port, foreground=foreground)
         click.echo(_told("The cluster is up already", already, invocation.environment))
         return
-    config = kubeconfig or folder / background.KUBECONFIG
-    if not foreground:
-        started = background.start(folder, config.absolute(), port=port, environment=invocation.environment)
-        click.echo(_told("The cluster is up", started, invocation.environment))
-        return
-    from trimtab.tasks.loops import run_main
-
-    if ready is None:
+    config = (kubeconfig or folder / background.KUBECONFIG).absolute()
+    if foreground:
         click.echo(f"The cluster runs until Ctrl-C; use it with: export KUBECONFIG={config}")
-    serving = background.run(folder, config.absolute(), port=port, ready=ready, leash=leash, brisk=brisk)
-    settle_in()
+        _stay(folder, config, port)
+    else:
+        started = background.start(folder, config, port=port, environment=invocation.environment)
+        click.echo(_told("The cluster is up", started, invocation.environment))
+
+
+def _stay(folder: Path, config: Path, port: int) -> None:
+    from trimtab.apiserver import MemoryCluster
+    from trimtab.apiserver.hosting import host
+    from trimtab.tasks.loops import run_main, stay
+
+    serving = host(MemoryCluster(), folder, config, port=port)
+    stay()
     run_main(serving)
 
 
@@ -158,7 +148,7 @@ def folder_of(environment: Mapping[str, str]) -> Path:
 
 def _told(sentence: str, state: State, environment: Mapping[str, str]) -> str:
     """How the cluster is reached: without a word by ourselves, where nothing leads elsewhere."""
-    from trimtab.interfaces.cli.reaching import names_no_file  # there is time for it once the cluster is up
+    from trimtab.interfaces.cli.reaching import names_no_file
 
     is_found = names_no_file(environment) and not environment.get("KUBERNETES_SERVICE_HOST")
     by_itself = "trimtab sync SOURCE; for kubectl: " if is_found else ""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.interfaces.cli import settle_in
 from trimtab.interfaces.cli.names import NAMESPACES, not_empty
 from trimtab.interfaces.cli.reaching import Reach, access_of, cluster_options
 from trimtab.interfaces.cli.verbs import Invocation
@@ -80,7 +79,7 @@ def run(
     from trimtab.app.running import Process, keep_running
     from trimtab.app.running.figures import RunnerFigures
     from trimtab.app.running.telling import Log
-    from trimtab.tasks.loops import run_main
+    from trimtab.tasks.loops import run_main, stay
 
     settings, figures = _settings(invocation, given), RunnerFigures()
     log = Log(lambda line: click.echo(line, err=True), as_json=settings.runner.log == "json")
@@ -93,7 +92,7 @@ def run(
         tell=log.tell,
         figures=figures,
     )
-    settle_in()
+    stay()
     run_main(keep_running(process))
 
 
