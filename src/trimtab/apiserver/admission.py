@@ -83,6 +83,17 @@ def admitted(
     return _not_ready(new) if kind == ("", "Node") else new
 
 
+def forgotten(new: Json, served: Served) -> Json:
+    """An object without what is read, and counted as a change, but not kept."""
+    if (served.group, served.kind) != ("discovery.k8s.io", "EndpointSlice") or not new.get("endpoints"):
+        return new
+    kept = [
+        {name: value for name, value in each.items() if name != "deprecatedTopology"}
+        for each in new["endpoints"]
+    ]
+    return {**new, "endpoints": kept}
+
+
 def warnings(new: Json, served: Served) -> tuple[str, ...]:
     """What is to be said of a new object as it was sent, before anything is added to it."""
     return tuple(pods.warnings(new)) if (served.group, served.kind) == ("", "Pod") else ()

@@ -256,7 +256,7 @@ class Api:
         if served.kind == definitions.KIND and served.group == definitions.GROUP:
             new = definitions.first_status(new)
         asked = admission.warnings(new, served)
-        new = self._admitted(new, address, name, options)
+        new = admission.forgotten(self._admitted(new, address, name, options), served)
         judged = self._kept(served)
         if causes := creation_causes(as_judged(new, manifest, served), judged):
             raise invalid(served.group, served.kind, name, causes)
@@ -383,7 +383,7 @@ class Api:
         if not address.subresource:
             new = self._admitted(new, address, address.name, options, whole)
         if address.subresource != "status":
-            new = counted(new, whole, served)
+            new = admission.forgotten(counted(new, whole, served), served)
         if causes := update_causes(as_judged(new, manifest, served), whole, judged, address.subresource):
             raise invalid(served.group, served.kind, address.name, causes)
         more = update_warnings(new, whole, judged.schema, subresource=address.subresource)

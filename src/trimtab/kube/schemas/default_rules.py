@@ -313,8 +313,10 @@ def allocatable(given: Given) -> Json:
 
 
 def pod_ranges(given: Given) -> Json:
-    """`podCIDR` is the first of `podCIDRs`, whichever was given."""
+    """`podCIDR` is the first of `podCIDRs`, whichever was given; where they differ it stands alone."""
     first, all_ = given.get("podCIDR"), given.get("podCIDRs")
+    if first and all_ and all_[0] != first:
+        return {**given, "podCIDRs": [first]}
     if all_:
         return {**given, "podCIDR": all_[0]}
     return _with(given, podCIDRs=[first] if first else None)

@@ -161,9 +161,9 @@ def cron_job(manifest: Json) -> Causes:
     if policy not in ("Allow", "Forbid", "Replace"):
         yield not_supported("spec.concurrencyPolicy", policy, ("Allow", "Forbid", "Replace"))
     template = part(part(spec, "jobTemplate"), "spec")
+    yield from _job_spec(template, "spec.jobTemplate.spec")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         yield from at_least_zero(spec.get(name), f"spec.{name}")
-    yield from _job_spec(template, "spec.jobTemplate.spec")
 
 
 def _schedule(schedule: str) -> Causes:

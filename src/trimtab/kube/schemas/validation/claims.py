@@ -32,8 +32,6 @@ def claim_spec(spec: Json, path: str) -> Causes:
     yield from label_selector(spec.get("selector"), f"{path}.selector")
     modes = spec.get("accessModes") or []
     yield from access_modes(modes, path)
-    if "ReadWriteOncePod" in modes and {*ACCESS_MODES[:3]} & {*modes}:
-        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
     requests = part(spec, "resources").get("requests") or {}
     if "storage" not in requests:
         yield required(f"{path}.resources[storage]")
@@ -93,3 +91,5 @@ def access_modes(modes: list[str], path: str) -> Causes:
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and {*ACCESS_MODES[:3]} & {*modes}:
+        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")

@@ -105,6 +105,7 @@ def unaddressed(spec: Json) -> Causes:
     told = "may not be set for ExternalName services"
     if addresses_of(spec):
         yield forbidden(PLACE, told)
-    for name in ("ipFamilies", "ipFamilyPolicy"):
-        if spec.get(name):
-            yield forbidden(f"spec.{name}", told)
+    if spec.get("ipFamilies"):
+        yield forbidden("spec.ipFamilies", told)
+    if spec.get("ipFamilyPolicy") is not None:
+        yield forbidden("spec.ipFamilyPolicy", told)

@@ -19,6 +19,7 @@ NameRule = Callable[[str], Problems]
 SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 WILDCARD = rf"\*\.{SUBDOMAIN}"
+REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 LABEL_VALUE = f"({QUALIFIED})?"
 CONFIG_KEY = "[-._a-zA-Z0-9]+"
@@ -92,6 +93,18 @@ def path_segment(text: str) -> Problems:
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{sign}'" for sign in "/%" if sign in text)
+
+
+def condition_reason(text: str) -> Problems:
+    """Why a condition is as it is, in one word or a few."""
+    if follows(REASON, text):
+        return ()
+    rule = (
+        "a condition reason must start with alphabetic character, optionally followed by a string of"
+        " alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
+    )
+    examples = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
+    return (_unlike(rule, REASON, *examples),)
 
 
 def qualified_name(text: str) -> Problems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from trimtab.kube.gotext import Shown
@@ -283,14 +283,21 @@ def _aliases(aliases: Any, path: str) -> Causes:
 
 
 def _volumes(volumes: Any, path: str, *, in_pod: bool) -> Causes:
+    """Only volumes that nothing is wrong with count: neither for others of their name, nor for mounts."""
     seen: set[str] = set()
     for number, volume in entries(volumes):
-        place, name = f"{path}[{number}]", volume.get("name", "")
-        yield from source_causes(volume, place, in_pod=in_pod)
-        if not name:
-            yield required(f"{place}.name")
-        else:
-            yield from each_invalid(f"{place}.name", name, dns_label(name))
-        if name in seen:
-            yield duplicate(f"{place}.name", name)
-        seen.add(name)
+        wrong = list(_volume(volume, f"{path}[{number}]", seen, in_pod=in_pod))
+        yield from wrong
+        if not wrong:
+            seen.add(volume["name"])
+
+
+def _volume(volume: Json, path: str, seen: Collection[str], *, in_pod: bool) -> Causes:
+    yield from source_causes(volume, path, in_pod=in_pod)
+    name = volume.get("name", "")
+    if not name:
+        yield required(f"{path}.name")
+    else:
+        yield from each_invalid(f"{path}.name", name, dns_label(name))
+    if name in seen:
+        yield duplicate(f"{path}.name", name)

@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
     Causes,
+    duplicate,
     each_invalid,
     entries,
     forbidden,
@@ -15,12 +16,20 @@ from trimtab.kube.schemas.validation.causes import (
     not_supported,
     part,
     required,
+    too_long,
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import address as ip_address
-from trimtab.kube.schemas.validation.names import at_least_zero, dns_subdomain, qualified_name
+from trimtab.kube.schemas.validation.names import (
+    at_least_zero,
+    condition_reason,
+    dns_subdomain,
+    qualified_name,
+)
 
 Json = Mapping[str, Any]
+STATUSES = ("False", "True", "Unknown")
+LONGEST_REASON, LONGEST_MESSAGE = 1 << 10, 1 << 15
 COLLISIONS = "collisionCount"
 MODES = ("Proxy", "VIP")
 NATURAL = "must be a non-negative integer"
@@ -127,6 +136,7 @@ def autoscaler(new: Json, _old: Json) -> Causes:
 
 def disruption_budget(new: Json, _old: Json) -> Causes:
     """A PodDisruptionBudget's status."""
+    yield from _conditions(part(new, "status").get("conditions"), "status.conditions")
     yield from _counts(new, "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
@@ -155,6 +165,36 @@ def _entrance(entrance: Json, path: str) -> Causes:
         yield from each_invalid(f"{path}.hostname", host, dns_subdomain(host))
         if not ip_address(host):
             yield invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
+
+
+def _conditions(given: Any, path: str) -> Causes:
+    """Conditions as all kinds are to have them, of which few are held to it."""
+    seen: set[str] = set()
+    for number, each in entries(given):
+        kind = each.get("type", "")
+        if kind in seen:
+            yield duplicate(f"{path}[{number}].type", kind)
+        seen.add(kind)
+        yield from _condition(each, f"{path}[{number}]")
+
+
+def _condition(condition: Json, path: str) -> Causes:
+    kind, status, reason = (condition.get(name, "") for name in ("type", "status", "reason"))
+    yield from each_invalid(f"{path}.type", kind, qualified_name(kind))
+    if status not in STATUSES:
+        yield not_supported(f"{path}.status", status, STATUSES)
+    if (seen := condition.get("observedGeneration") or 0) < 0:
+        yield invalid(f"{path}.observedGeneration", seen, "must be greater than or equal to zero")
+    if condition.get("lastTransitionTime") is None:
+        yield required(f"{path}.lastTransitionTime")
+    if not reason:
+        yield required(f"{path}.reason")
+    else:
+        yield from each_invalid(f"{path}.reason", reason, condition_reason(reason))
+        if len(reason.encode()) > LONGEST_REASON:
+            yield too_long(f"{path}.reason", LONGEST_REASON)
+    if len(condition.get("message", "").encode()) > LONGEST_MESSAGE:
+        yield too_long(f"{path}.message", LONGEST_MESSAGE)
 
 
 def _counts(new: Json, *names: str) -> Causes:

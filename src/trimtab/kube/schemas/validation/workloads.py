@@ -151,16 +151,14 @@ def _stateful_policies(spec: Json) -> Causes:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     path = "spec.updateStrategy"
     if kind == "OnDelete" and rolling is not None:
-        shown = {"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")}
-        yield invalid(
-            f"{path}.rollingUpdate", Shown(shown), "only allowed for updateStrategy 'RollingUpdate'"
-        )
+        told = "only allowed for updateStrategy 'RollingUpdate'"
+        yield invalid(f"{path}.rollingUpdate", _shown_partition(rolling), told)
     elif kind == "RollingUpdate":
         yield from at_least_zero((rolling or {}).get("partition"), f"{path}.rollingUpdate.partition")
     elif kind != "OnDelete":
-        yield invalid(
-            path, Shown({"Type": kind, "RollingUpdate": rolling}), "must be 'RollingUpdate' or 'OnDelete'"
-        )
+        held = None if rolling is None else _shown_partition(rolling)
+        told = "must be 'RollingUpdate' or 'OnDelete'"
+        yield invalid(path, Shown({"Type": kind, "RollingUpdate": held}), told)
     for name in ("whenDeleted", "whenScaled"):
         kept = part(spec, "persistentVolumeClaimRetentionPolicy").get(name, "")
         if kept not in ("Retain", "Delete"):
@@ -214,6 +212,11 @@ def _no_deadline(kind: str) -> Any:
 # -- strategies ------------------------------------------------------------------------------------------
 
 
+def _shown_partition(rolling: Json) -> Shown:
+    """How a StatefulSet rolls, as the server holds it."""
+    return Shown({"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")})
+
+
 def _deployment_strategy(strategy: Json) -> Causes:
     kind, rolling, path = strategy.get("type", ""), strategy.get("rollingUpdate"), "spec.strategy"
     if kind == "Recreate":
@@ -223,8 +226,7 @@ def _deployment_strategy(strategy: Json) -> Causes:
     elif kind == "RollingUpdate":
         yield from _rolling_deployment(rolling or {}, f"{path}.rollingUpdate")
     else:
-        shown = Shown({"Type": kind, "RollingUpdate": rolling})
-        yield not_supported(path, shown, ("Recreate", "RollingUpdate"))
+        yield not_supported(path, _shown(kind, rolling), ("Recreate", "RollingUpdate"))
 
 
 def _rolling_deployment(rolling: Json, path: str) -> Causes:
@@ -237,13 +239,19 @@ def _rolling_deployment(rolling: Json, path: str) -> Causes:
 
 
 def _daemon_set_strategy(strategy: Json) -> Causes:
-    kind, rolling, path = strategy.get("type", ""), strategy.get("rollingUpdate") or {}, "spec.updateStrategy"
+    kind, rolling, path = strategy.get("type", ""), strategy.get("rollingUpdate"), "spec.updateStrategy"
     if kind == "RollingUpdate":
-        yield from _rolling_daemon_set(rolling, f"{path}.rollingUpdate")
+        yield from _rolling_daemon_set(rolling or {}, f"{path}.rollingUpdate")
     elif kind != "OnDelete":
-        held = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
-        shown = Shown({"Type": kind, "RollingUpdate": Shown(held) if rolling else None})
-        yield not_supported(path, shown, ("RollingUpdate", "OnDelete"))
+        yield not_supported(path, _shown(kind, rolling), ("RollingUpdate", "OnDelete"))
+
+
+def _shown(kind: str, rolling: Json | None) -> Shown:
+    """The strategy of a Deployment or DaemonSet as the server holds it."""
+    if rolling is None:
+        return Shown({"Type": kind, "RollingUpdate": None})
+    held = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+    return Shown({"Type": kind, "RollingUpdate": Shown(held)})
 
 
 def _rolling_daemon_set(rolling: Json, path: str) -> Causes:
