@@ -61,8 +61,6 @@ REVISIONS, DAEMONS, SETS = (
     f"{APPS}/statefulsets{DRY}",
 )
 REVISION = '{"metadata":{"name":"differing"},"revision":1,"data":'  # what it holds follows
-JOBS = f"/apis/batch/v1/namespaces/default/jobs{DRY}"
-JOB_TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}}
 
 
 def _workload(kind: str, container: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -306,20 +304,6 @@ KINDS: Differences = {
                 given=(send("POST", REVISIONS, f'{REVISION}{{"a":1,"b":2}}}}'),),
                 asked=send("PUT", f"{REVISIONS}/differing{DRY}", f'{REVISION}{{"b":2,"a":1}}}}'),
                 after=(delete(f"{REVISIONS}/differing"),),
-            ),
-        ),
-    ),
-    "`successPolicy` of a Job": Difference(
-        real="judged",
-        ours="kept as it is",
-        proofs=(
-            Proof(
-                asked=post(
-                    JOBS,
-                    _named(
-                        "batch/v1", "Job", spec={"template": JOB_TEMPLATE, "successPolicy": {"rules": []}}
-                    ),
-                )
             ),
         ),
     ),

@@ -6,7 +6,29 @@ from tests.apiserver.bad_requests import MERGE
 from tests.apiserver.wire import delete
 from tests.differing.asking import Difference, Differences, Proof, patch, post
 
+SERVICES = "/api/v1/namespaces/default/services?dryRun=All"
+
 RARER: Differences = {
+    "`internalTrafficPolicy` of a Service of the type `ExternalName`": Difference(
+        real="kept, and not shown",
+        ours="shown",
+        proofs=(
+            Proof(
+                asked=post(
+                    SERVICES,
+                    {
+                        "metadata": {"name": "differing"},
+                        "spec": {
+                            "type": "ExternalName",
+                            "externalName": "a.example",
+                            "internalTrafficPolicy": "Local",
+                        },
+                    },
+                ),
+                part=("spec", "internalTrafficPolicy"),
+            ),
+        ),
+    ),
     "`rules` of a Role that goes with its last finalizer": Difference(
         real="an empty list",
         ours="null",

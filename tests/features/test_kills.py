@@ -285,12 +285,12 @@ def home_in(folder: Path, name: str) -> Path:
 
 
 def processes_of(home: Path) -> list[str]:
-    """The clusters whose state is in a home, by what they were started with."""
+    """The clusters whose state is in a home, by where they write their log."""
     found = []
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
+    for each in Path("/proc").glob("[0-9]*/fd/1"):
         with suppress(OSError):  # it has just ended
-            words = each.read_text(errors="replace")
-            found += [words] if f"{home}/" in words else []
+            log = str(each.readlink())
+            found += [log] if log.startswith(f"{home}/") else []
     return found
 
 

@@ -85,13 +85,15 @@ def admitted(
 
 def forgotten(new: Json, served: Served) -> Json:
     """An object without what is read, and counted as a change, but not kept."""
-    if (served.group, served.kind) != ("discovery.k8s.io", "EndpointSlice") or not new.get("endpoints"):
-        return new
-    kept = [
-        {name: value for name, value in each.items() if name != "deprecatedTopology"}
-        for each in new["endpoints"]
-    ]
-    return {**new, "endpoints": kept}
+    if (served.group, served.kind) == ("discovery.k8s.io", "EndpointSlice") and new.get("endpoints"):
+        return {**new, "endpoints": [_without(each, "deprecatedTopology") for each in new["endpoints"]]}
+    if (served.group, served.kind) == ("", "Node") and "configSource" in (new.get("spec") or {}):
+        return {**new, "spec": _without(new["spec"], "configSource")}
+    return new
+
+
+def _without(value: Json, name: str) -> Json:
+    return {each: held for each, held in value.items() if each != name}
 
 
 def warnings(new: Json, served: Served) -> tuple[str, ...]:

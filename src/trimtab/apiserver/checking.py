@@ -16,7 +16,7 @@ from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 
 Json = dict[str, Any]
 WHOLE = "[]"  # how the server names the object as a whole
-#: kinds that leave the judgement of metadata to the rule for all
+#: kinds that leave it to the rule for all that only a deletion says when an object ends
 ONCE = frozenset({("", "PersistentVolume")})
 #: lists and maps that are nothing when they are empty, except to those who judge them
 STATED: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
@@ -26,21 +26,20 @@ STATED: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ),
     ("", "ConfigMap"): (("binaryData",),),
     ("", "Secret"): (("data",),),
-    ("", "Pod"): tuple(
-        ("spec", name)
-        for name in (
-            "hostAliases",
-            "imagePullSecrets",
-            "nodeSelector",
-            "topologySpreadConstraints",
-            "volumes",
-        )
+    ("", "Pod"): (
+        ("spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"),
+        ("spec", "hostAliases"),
+        ("spec", "imagePullSecrets"),
+        ("spec", "nodeSelector"),
+        ("spec", "topologySpreadConstraints"),
+        ("spec", "volumes"),
     ),
     ("", "PersistentVolumeClaim"): (
         ("spec", "accessModes"),
         ("spec", "resources", "limits"),
         ("spec", "resources", "requests"),
     ),
+    ("batch", "Job"): (("spec", "successPolicy", "rules"),),
 }
 
 
@@ -78,15 +77,13 @@ def update_causes(new: Json, live: Json, served: Served, subresource: str = "") 
     The server's own finalizer of definitions is no name that others may use.
     """
     before = live["metadata"]
-    if (served.group, served.kind) in ONCE:
-        return list(map(_told, validation.update_causes(new, live, served.schema)))
     general = [
         *validation.common_causes(new, live, namespaced=served.namespaced),
         *_fixed_end(new["metadata"], before),
     ]
     status_only = subresource == "status"
     own = [
-        *_fixed_end(new["metadata"], before),
+        *(() if (served.group, served.kind) in ONCE else _fixed_end(new["metadata"], before)),
         *validation.update_causes(new, live, served.schema, subresource),
     ]
     told = [_told(cause) for cause in (*general, *own) if quoted(CLEANUP) not in cause.message]

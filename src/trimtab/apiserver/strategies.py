@@ -50,6 +50,15 @@ _PRESERVED = (
     "them or set propagationPolicy=Orphan to suppress this warning"
 )
 COUNTER = "deprecated.daemonset.template.generation"
+ADMISSION = "admissionregistration.k8s.io"
+ADMISSION_KINDS = (
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
 RBAC = "rbac.authorization.k8s.io"
 STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "Pod"): Strategy(returns_deleted=True, kept_by_status=("ownerReferences",)),
@@ -84,6 +93,7 @@ STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("node.k8s.io", "RuntimeClass"): Strategy(creates_on_update=True, needs_version=True),
     ("scheduling.k8s.io", "PriorityClass"): Strategy(stays_first=True),
     ("policy", "PodDisruptionBudget"): _VERSIONED,
+    **{(ADMISSION, kind): _VERSIONED for kind in ADMISSION_KINDS},
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Strategy(
         needs_version=True, folder="apiextensions.k8s.io/customresourcedefinitions"
     ),

@@ -62,6 +62,18 @@ ATTRIBUTES_CLASSES = _resource(
 RUNTIME_CLASSES = _resource("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", namespaced=False)
 LEASES = _resource("coordination.k8s.io/v1", "Lease", "leases")
 ENDPOINT_SLICES = _resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
+POLICIES = _resource(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    namespaced=False,
+)
+POLICY_BINDINGS = _resource(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    namespaced=False,
+)
 WEBHOOKS = _resource(
     "admissionregistration.k8s.io/v1",
     "ValidatingWebhookConfiguration",

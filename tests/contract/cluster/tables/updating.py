@@ -196,6 +196,19 @@ async def an_empty_policy_of_preemption_is_none(stage: Stage) -> None:
 
 GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "y"}}
 NEARBY: dict[str, Any] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+TERM: dict[str, Any] = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+FIELD: dict[str, Any] = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+
+
+def _required(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+
+
+def _more(term: dict[str, Any]) -> dict[str, Any]:
+    """A term with one more condition of each kind that it has."""
+    return {kind: [*conditions, conditions[0]] for kind, conditions in term.items()}
+
+
 TOLERATED = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists", "effect": "NoExecute"}]
 POD_CHANGES: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...]]] = {
     "tolerations may be added": (
@@ -221,6 +234,38 @@ POD_CHANGES: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...]]] = {
             {"affinity": {}},
             {"affinity": {"nodeAffinity": {}}},
             {"affinity": NEARBY, "hostNetwork": True},
+        ),
+    ),
+    "the choice of nodes may become narrower": (
+        {**GATED, "affinity": {"nodeAffinity": _required(TERM, FIELD)}},
+        (
+            {"affinity": None},
+            {"affinity": {"nodeAffinity": {}}},
+            {"affinity": {"nodeAffinity": {}, "podAffinity": {}}},
+            {"affinity": {"nodeAffinity": _required(TERM)}},
+            {"affinity": {"nodeAffinity": _required(TERM, FIELD, TERM)}},
+            {"affinity": {"nodeAffinity": _required(FIELD, TERM)}},
+            {"affinity": {"nodeAffinity": _required(_more(TERM), _more(FIELD))}},
+            {"affinity": {"nodeAffinity": _required(_more(TERM), {**FIELD, **TERM})}},
+            {"affinity": {"nodeAffinity": _required(TERM, TERM)}, "hostNetwork": True},
+            {"affinity": {"nodeAffinity": {**_required(TERM, FIELD), **NEARBY["nodeAffinity"]}}},
+            {"affinity": {"nodeAffinity": _required(TERM, FIELD), "podAntiAffinity": {}}},
+            {"affinity": {"nodeAffinity": _required({}, FIELD)}},
+        ),
+    ),
+    "the choice of nodes may begin": (
+        {**GATED, "affinity": NEARBY},
+        (
+            {"affinity": {"nodeAffinity": _required(TERM)}},
+            {"affinity": {"nodeAffinity": _required({})}},
+            {"affinity": None},
+        ),
+    ),
+    "any node, once nothing was meant": (
+        {**GATED, "affinity": {"nodeAffinity": _required({}, TERM)}},
+        (
+            {"affinity": {"nodeAffinity": _required(TERM, TERM)}},
+            {"affinity": {"nodeAffinity": _required({}, _more(TERM))}},
         ),
     ),
     "a deadline may come nearer": (

@@ -205,7 +205,7 @@ KINDS: Mapping[str, Rules] = {
 
 #: how kinds judge changed metadata themselves, unless just as a change: as a new one, both, not at all
 AS_CHANGED, AS_NEW, BARE = "as changed", "as new", "as changed, whatever finalizers are called"
-CHANGE = "and in between what may not be changed"
+CHANGE, CREATION = "and in between what may not be changed", "and in between all that new ones are judged by"
 METADATA: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         [
@@ -219,6 +219,8 @@ METADATA: Mapping[str, tuple[str, ...]] = {
         (f"{_CORE}ConfigMap", f"{_CORE}Secret", f"{_NET}IngressClass"), (AS_CHANGED, CHANGE, AS_NEW)
     ),
     f"{_BATCH}Job": (AS_NEW, AS_CHANGED),
+    f"{_CORE}Node": (AS_NEW, CREATION, AS_CHANGED),
+    f"{_CORE}PersistentVolume": (AS_NEW, CREATION, AS_NEW, CREATION),
     **dict.fromkeys((f"{_CORE}Event", "io.k8s.api.events.v1.Event"), ()),
     f"{_CORE}LimitRange": (AS_NEW,),
     "io.k8s.api.discovery.v1.EndpointSlice": (AS_NEW,),
@@ -271,7 +273,7 @@ def update_causes(new: Json, old: Json, schema: Schema, subresource: str = "") -
     if subresource in PARTS:
         return tuple(chain(head, PARTS[subresource](new, old)))
     ways = METADATA.get(schema.model, (AS_CHANGED,))
-    again = rules.create(new) if rules.rechecked else iter(())
+    again = rules.create(new) if rules.rechecked and CREATION not in ways else iter(())
     change = iter(()) if CHANGE in ways else rules.update(new, old)
     return tuple(chain(_own_metadata(new, old, ways, rules), again, change))
 
@@ -280,8 +282,8 @@ def _own_metadata(new: Json, old: Json, ways: tuple[str, ...], rules: Rules) -> 
     """What a kind itself says of changed metadata, at times more than once."""
     meta, before = new.get("metadata") or {}, old.get("metadata") or {}
     for way in ways:
-        if way == CHANGE:
-            yield from rules.update(new, old)
+        if way in (CHANGE, CREATION):
+            yield from rules.update(new, old) if way == CHANGE else rules.create(new)
             continue
         if way == AS_NEW:
             yield from metadata(meta, rules.name, namespaced=bool(meta.get("namespace")))

@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.kube.schemas.inner import inner
 from trimtab.kube.schemas.schedules import BadSchedule, parse_schedule
-from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required
+from trimtab.kube.schemas.validation.causes import Causes, invalid, not_supported, part, required, too_long
 from trimtab.kube.schemas.validation.failures import failure_policy, held_policy
+from trimtab.kube.schemas.validation.indexes import held_success, limits, numbering, success_policy
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
-from trimtab.kube.schemas.validation.names import at_least_zero
+from trimtab.kube.schemas.validation.names import at_least_zero, domain_prefixed
 from trimtab.kube.schemas.validation.pods import pod_template
 from trimtab.kube.schemas.validation.selectors import is_usable, label_selector, selects
 from trimtab.kube.schemas.validation.workloads import MISMATCH
@@ -24,6 +25,7 @@ OWN_LABELS = {
     "batch.kubernetes.io/controller-uid": "uid",
     "batch.kubernetes.io/job-name": "name",
 }
+LONGEST_MANAGER = 63
 COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 
 
@@ -66,7 +68,13 @@ def _own_selector(manifest: Json) -> Causes:
 def _job_spec(spec: Json, path: str) -> Causes:
     for name in COUNTS:
         yield from at_least_zero(spec.get(name), f"{path}.{name}")
-    yield from _indexed(spec, path)
+    yield from limits(spec, path)
+    if (manager := spec.get("managedBy")) is not None:
+        yield from domain_prefixed(manager, f"{path}.managedBy")
+        if len(manager.encode()) > LONGEST_MANAGER:
+            yield too_long(f"{path}.managedBy", LONGEST_MANAGER)
+    yield from numbering(spec, path)
+    yield from _rules(spec, path)
     yield from pod_template(part(spec, "template"), f"{path}.template")
     yield from _ends(spec, f"{path}.template.spec.restartPolicy")
 
@@ -82,19 +90,13 @@ def _ends(spec: Json, path: str) -> Causes:
         yield invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
-def _indexed(spec: Json, path: str) -> Causes:
-    mode = spec.get("completionMode")
-    yield from at_least_zero(spec.get("backoffLimitPerIndex"), f"{path}.backoffLimitPerIndex")
-    if mode is not None and mode not in ("NonIndexed", "Indexed"):
-        yield not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
-    if mode == "Indexed" and spec.get("completions") is None:
-        yield required(f"{path}.completions", "when completion mode is Indexed")
-    if spec.get("backoffLimitPerIndex") is not None and mode != "Indexed":
-        told = "requires indexed completion mode"
-        yield invalid(f"{path}.backoffLimitPerIndex", spec["backoffLimitPerIndex"], told)
+def _rules(spec: Json, path: str) -> Causes:
+    """What is wrong with when pods count as failed, and the Job as done."""
     judges = spec.get("podFailurePolicy") is not None
     if judges:
         yield from failure_policy(spec, f"{path}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        yield from success_policy(spec, f"{path}.successPolicy")
     policy = spec.get("podReplacementPolicy")
     policies = ("Failed",) if judges else ("Failed", "TerminatingOrFailed")
     if policy is not None and policy not in policies:
@@ -117,9 +119,9 @@ def _held(value: Any, name: str) -> Any:
     """What may not change, as the server holds it."""
     if name == "template":
         return inner(value, "PodTemplateSpec")
-    if name != "podFailurePolicy" or value is None:
-        return value
-    return held_policy(value)
+    if name == "podFailurePolicy" and value is not None:
+        return held_policy(value)
+    return held_success(value) if name == "successPolicy" and value is not None else value
 
 
 #: what no update may change, in the server's order

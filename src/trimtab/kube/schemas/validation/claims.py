@@ -93,3 +93,10 @@ def access_modes(modes: list[str], path: str) -> Causes:
             yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
     if "ReadWriteOncePod" in modes and {*ACCESS_MODES[:3]} & {*modes}:
         yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+
+
+def amount_held(amount: str, path: str) -> Causes:
+    """What is wrong with an amount that is said to be there: of one below nothing, whole units are told."""
+    whole = parse_quantity(amount).nanos // 10**9
+    if whole < 0:
+        yield invalid(path, whole, "must be a valid resource quantity")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trimtab.kube.schemas.validation.causes import Causes, each_invalid, invalid, too_long
+from trimtab.kube.schemas.validation.causes import Causes, each_invalid, invalid, required, too_long
 from trimtab.resources.names import LABEL, LONGEST_LABEL
 
 Problems = tuple[str, ...]
@@ -260,3 +260,16 @@ def descending_path(text: str, path: str) -> Causes:
         yield invalid(path, text, "must be a relative path")
     if ".." in text.split("/"):
         yield invalid(path, text, "must not contain '..'")
+
+
+def domain_prefixed(text: str, path: str) -> Causes:
+    """What is wrong with the name of a program: whose it is, and which, as in `example.com/program`."""
+    host, slash, rest = text.partition("/")
+    if not text:
+        yield required(path)
+    elif not slash or not host or not rest:
+        yield invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from each_invalid(path, host, dns_subdomain(host))
+        if not follows(HTTP_PATH, rest):
+            yield invalid(path, rest, f"Invalid path (regex used for validation is '{HTTP_PATH}')")

@@ -29,12 +29,11 @@ from trimtab.kube.schemas.validation.families import (
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import (
-    HTTP_PATH,
     address,
     address_range,
     dns_label,
     dns_subdomain,
-    follows,
+    domain_prefixed,
     label_causes,
     port_number,
     qualified_name,
@@ -340,16 +339,7 @@ def _backend_service(target: Json, path: str) -> Causes:
 
 def ingress_class(manifest: Json) -> Causes:
     """What is wrong with an IngressClass."""
-    controller, path = part(manifest, "spec").get("controller", ""), "spec.controller"
-    host, slash, rest = controller.partition("/")
-    if not controller:
-        yield required(path)
-    elif not slash or not host or not rest:
-        yield invalid(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from each_invalid(path, host, dns_subdomain(host))
-        if not follows(HTTP_PATH, rest):
-            yield invalid(path, rest, f"Invalid path (regex used for validation is '{HTTP_PATH}')")
+    yield from domain_prefixed(part(manifest, "spec").get("controller", ""), "spec.controller")
     parameters = part(manifest, "spec").get("parameters")
     if parameters is not None:
         yield from _parameters(parameters, "spec.parameters")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.kube.gotext import quoted
-from trimtab.kube.schemas.inner import difference
+from trimtab.kube.schemas.inner import difference, inner
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     each_invalid,
@@ -32,6 +32,7 @@ POD_CHANGES = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DEADLINE = "spec.activeDeadlineSeconds"
 
 
@@ -56,6 +57,7 @@ def pod_update(new: Json, old: Json) -> Causes:
     fixed = _fixed_pod(spec, before)
     if before.get("schedulingGates"):
         yield from _added_selectors(fixed.get("nodeSelector"), before.get("nodeSelector") or {})
+        yield from _narrower_terms(_terms(spec), _terms(before))
         fixed = {
             **fixed,
             "nodeSelector": before.get("nodeSelector"),
@@ -114,12 +116,38 @@ def _added_selectors(wanted: Any, before: Json) -> Causes:
         yield invalid("spec.nodeSelector", wanted, told)
 
 
+def _terms(spec: Json) -> list[Json]:
+    """The ways to choose nodes of which one is required."""
+    nodes = part(part(spec, "affinity"), "nodeAffinity")
+    return part(nodes, REQUIRED).get("nodeSelectorTerms") or []
+
+
+def _narrower_terms(wanted: list[Json], before: list[Json]) -> Causes:
+    """Where nodes were required, each of the terms may ask for more, and none may come or go."""
+    path = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+    if before and len(wanted) != len(before):
+        told = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield invalid(path, [inner(each, "NodeSelectorTerm") for each in wanted] or None, told)
+        return
+    for number, (new, old) in enumerate(zip(wanted, before, strict=False)):
+        if not _only_added(new, old):
+            told = "only additions are allowed (no mutations or deletions)"
+            yield invalid(f"{path}[{number}]", inner(new, "NodeSelectorTerm"), told)
+
+
+def _only_added(new: Json, old: Json) -> bool:
+    kinds = ("matchExpressions", "matchFields")
+    if not any(old.get(kind) for kind in kinds):
+        return not any(new.get(kind) for kind in kinds)
+    return all((new.get(kind) or [])[: len(had := old.get(kind) or [])] == had for kind in kinds)
+
+
 def _fixed_affinity(spec: Json, before: Json) -> Any:
-    """The affinity of a Pod that waits at a gate, which may be told its nodes once."""
+    """The affinity of a Pod that waits at a gate, with the choice of nodes that it had, judged elsewhere."""
     wanted, had = spec.get("affinity"), before.get("affinity")
     nodes = part(before, "affinity").get("nodeAffinity")
-    same = part(spec, "affinity").get("nodeAffinity") == nodes
-    if same or (nodes or {}).get("requiredDuringSchedulingIgnoredDuringExecution") is not None:
+    chosen = part(spec, "affinity").get("nodeAffinity")
+    if (chosen is None) == (nodes is None) and _plain(chosen or {}) == _plain(nodes or {}):
         return wanted
     others = {name: value for name, value in (wanted or {}).items() if name != "nodeAffinity"}
     if had is None and not others:

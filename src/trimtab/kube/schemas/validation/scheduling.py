@@ -15,7 +15,7 @@ from trimtab.kube.schemas.validation.causes import (
     part,
     required,
 )
-from trimtab.kube.schemas.validation.names import label_value, qualified_name
+from trimtab.kube.schemas.validation.names import dns_subdomain, label_value, qualified_name
 from trimtab.kube.schemas.validation.selectors import label_selector
 
 Json = Mapping[str, Any]
@@ -28,7 +28,7 @@ def affinity(given: Json, path: str) -> Causes:
     """What is wrong with the affinities of a pod."""
     node = part(given, "nodeAffinity")
     if node.get(REQUIRED) is not None:
-        yield from _node_selector(node[REQUIRED], f"{path}.nodeAffinity.{REQUIRED}")
+        yield from node_selector(node[REQUIRED], f"{path}.nodeAffinity.{REQUIRED}")
     for number, term in entries(node.get(PREFERRED)):
         place = f"{path}.nodeAffinity.{PREFERRED}[{number}]"
         yield from _weight(term, place)
@@ -48,7 +48,8 @@ def _weight(term: Json, path: str) -> Causes:
         yield invalid(f"{path}.weight", weight, "must be in the range 1-100")
 
 
-def _node_selector(selector: Json, path: str) -> Causes:
+def node_selector(selector: Json, path: str) -> Causes:
+    """What is wrong with a choice of nodes."""
     if not selector.get("nodeSelectorTerms"):
         yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
     for number, term in entries(selector.get("nodeSelectorTerms")):
@@ -62,6 +63,23 @@ def _node_term(term: Json, path: str, *, values: bool = True) -> Causes:
         yield from _node_expression(expression, place)
         for index, value in entries(expression.get("values") if values else None):
             yield from each_invalid(f"{place}.values[{index}]", value, label_value(value))
+    for number, field in entries(term.get("matchFields")):
+        yield from _node_field(field, f"{path}.matchFields[{number}]")
+
+
+def _node_field(field: Json, path: str) -> Causes:
+    """A condition on a field of a node: that it has one name."""
+    key, operator, values = field.get("key", ""), field.get("operator", ""), field.get("values") or []
+    if operator not in ("In", "NotIn"):
+        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    elif len(values) != 1:
+        told = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        yield required(f"{path}.values", told)
+    if key != "metadata.name":
+        yield invalid(f"{path}.key", key, "not a valid field selector key")
+        return
+    for number, value in enumerate(values):
+        yield from each_invalid(f"{path}.values[{number}]", value, dns_subdomain(value))
 
 
 def _node_expression(expression: Json, path: str) -> Causes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.kube.quantity import parse_quantity
 from trimtab.kube.schemas.validation.causes import (
     Causes,
     duplicate,
@@ -18,6 +17,7 @@ from trimtab.kube.schemas.validation.causes import (
     required,
     too_long,
 )
+from trimtab.kube.schemas.validation.claims import amount_held
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import address as ip_address
 from trimtab.kube.schemas.validation.names import (
@@ -105,14 +105,14 @@ def claim(new: Json, _old: Json) -> Causes:
     """The status of a claim of storage: how much there is of it, and how its growth goes."""
     status = part(new, "status")
     for name, amount in (status.get("capacity") or {}).items():
-        yield from _amount(amount, f"status.capacity[{name}]")
+        yield from amount_held(amount, f"status.capacity[{name}]")
     for name, state in (status.get("allocatedResourceStatuses") or {}).items():
         yield from _storage_alone(name, "status.allocatedResourceStatuses")
         if state not in RESIZES:
             yield not_supported("status.allocatedResourceStatuses", name, RESIZES)
     for name, amount in (status.get("allocatedResources") or {}).items():
         wrong = list(_storage_alone(name, "status.allocatedResources"))
-        yield from wrong or _amount(amount, f"status.allocatedResources[{name}]")
+        yield from wrong or amount_held(amount, f"status.allocatedResources[{name}]")
 
 
 def _storage_alone(name: str, path: str) -> Causes:
@@ -121,12 +121,6 @@ def _storage_alone(name: str, path: str) -> Causes:
     yield from each_invalid(path, name, wrong)
     if not wrong and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
         yield not_supported(path, name, ("storage",))
-
-
-def _amount(amount: str, path: str) -> Causes:
-    whole = parse_quantity(amount).nanos // 10**9
-    if whole < 0:
-        yield invalid(path, whole, "must be a valid resource quantity")
 
 
 def autoscaler(new: Json, _old: Json) -> Causes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,11 +23,13 @@ from trimtab.kube.schemas.validation.claims import (
     POSITIVE,
     VOLUME_MODES,
     access_modes,
+    amount_held,
     claim_spec,
     provisioner_name,
 )
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import dns_subdomain, qualified_name
+from trimtab.kube.schemas.validation.scheduling import node_selector
 from trimtab.kube.schemas.validation.sources import host_path
 
 Json = Mapping[str, Any]
@@ -127,26 +130,60 @@ def _shrunk(spec: Json, before: Json, status: Json) -> Causes:
 def volume(manifest: Json) -> Causes:
     """What is wrong with a PersistentVolume."""
     spec = part(manifest, "spec")
-    modes, capacity = spec.get("accessModes") or [], spec.get("capacity")
+    modes = spec.get("accessModes") or []
     if not modes:
         yield required("spec.accessModes")
     yield from access_modes(modes, "spec")
+    yield from _capacity(spec.get("capacity"))
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy not in ("Delete", "Recycle", "Retain"):
+        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"))
+    if (affinity := spec.get("nodeAffinity")) is not None:
+        yield from _volume_affinity(affinity, "spec.nodeAffinity")
+    yield from _volume_source(spec)
+    if policy == "Recycle" and _is_root(part(spec, "hostPath").get("path", "")):
+        told = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden("spec.persistentVolumeReclaimPolicy", told)
+    if name := spec.get("storageClassName"):
+        yield from each_invalid("spec.storageClassName", name, dns_subdomain(name))
+    if spec.get("volumeMode") not in VOLUME_MODES:
+        yield not_supported("spec.volumeMode", spec.get("volumeMode"), VOLUME_MODES)
+    yield from _volume_attributes(spec)
+
+
+def _capacity(capacity: Any) -> Causes:
     if not capacity:
         yield required("spec.capacity")
     if set(capacity or {}) != {"storage"}:
         yield not_supported("spec.capacity", capacity, ("storage",))
     for name, amount in (capacity or {}).items():
+        yield from amount_held(amount, f"spec.capacity[{name}]")
         if parse_quantity(amount).nanos <= 0:
             yield invalid(f"spec.capacity[{name}]", amount, POSITIVE)
-    policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy not in ("Delete", "Recycle", "Retain"):
-        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"))
-    yield from _volume_source(spec)
-    name = spec.get("storageClassName")
-    if name:
-        yield from each_invalid("spec.storageClassName", name, dns_subdomain(name))
-    if spec.get("volumeMode") not in VOLUME_MODES:
-        yield not_supported("spec.volumeMode", spec.get("volumeMode"), VOLUME_MODES)
+
+
+def _is_root(path: str) -> bool:
+    return path != "" and posixpath.normpath(path) in ("/", "//")
+
+
+def _volume_affinity(affinity: Json, path: str) -> Causes:
+    if affinity.get("required") is None:
+        yield required(f"{path}.required", "must specify required node constraints")
+    else:
+        yield from node_selector(affinity["required"], f"{path}.required")
+
+
+def _volume_attributes(spec: Json) -> Causes:
+    """The class of a volume's attributes, which only drivers know what to do with."""
+    name, path = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
+    if name is None:
+        return
+    if not name:
+        yield required(path, "an empty string is disallowed")
+    else:
+        yield from each_invalid(path, name, dns_subdomain(name))
+    if spec.get("csi") is None:
+        yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
 
 
 def _volume_source(spec: Json) -> Causes:
@@ -161,7 +198,6 @@ def _volume_source(spec: Json) -> Causes:
 
 def volume_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a PersistentVolume: where its data is."""
-    yield from volume(new)
     spec, before = part(new, "spec"), part(old, "spec")
     sources = [
         {name: value for name, value in each.items() if name not in NO_SOURCE} for each in (spec, before)
