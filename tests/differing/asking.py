@@ -105,7 +105,7 @@ def shown(client: Client, proof: Proof, *, patiently: bool = False) -> Answer:
     """What a server makes of a proof; `patiently` waits until it has noticed what was given."""
     with _given(client, proof, patiently=patiently):
         answer, end = _asked(client, proof), monotonic() + PATIENCE
-        while patiently and proof.settles not in (0, answer["code"]) and monotonic() < end:
+        while patiently and proof.settles and answer["code"] != proof.settles and monotonic() < end:
             answer = _asked(client, proof)
     return _part(answer, proof)
 
@@ -134,6 +134,8 @@ def _done(client: Client, exchange: Exchange, *more: int, patiently: bool) -> No
 
 
 def _part(answer: Answer, proof: Proof) -> Answer:
+    if isinstance(answer, str):  # how the connection ended, instead of an answer
+        return answer
     if proof.long:
         return {"code": answer["code"], "long": int(answer["headers"]["content-length"][0]) > LONG}
     if not proof.part:

@@ -8,7 +8,21 @@ from tests.differing.asking import Difference, Differences, Proof, patch, post
 
 SERVICES = "/api/v1/namespaces/default/services?dryRun=All"
 
+JOBS = "/apis/batch/v1/namespaces/default/jobs?dryRun=All"
+#: pods with numbers, but not how many: the real server looks for that, and stumbles
+UNCOUNTED = {
+    "completionMode": "Indexed",
+    "parallelism": 2,
+    "successPolicy": {"rules": [{"succeededCount": 1}]},
+    "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}},
+}
+
 RARER: Differences = {
+    "an indexed Job with a `successPolicy` and without `completions`": Difference(
+        real="the connection is cut",
+        ours="refused, as without the policy",
+        proofs=(Proof(asked=post(JOBS, {"metadata": {"name": "differing"}, "spec": UNCOUNTED})),),
+    ),
     "`internalTrafficPolicy` of a Service of the type `ExternalName`": Difference(
         real="kept, and not shown",
         ours="shown",
