@@ -370,7 +370,7 @@ class Stage:
         ]
         message = self.masks.text(status.message)
         if len(causes) > 1:
-            causes, message = in_order(causes, message, custom="." in details.group)
+            causes, message = in_order(causes, message, custom=is_custom(details.group))
         return {
             "code": status.code,
             "reason": status.reason,
@@ -438,6 +438,11 @@ async def _silence() -> AsyncIterator[WatchEvent]:
     nothing: tuple[WatchEvent, ...] = ()
     for event in nothing:
         yield event
+
+
+def is_custom(group: str) -> bool:
+    """Whether kinds of this group are defined by somebody, or themselves define some."""
+    return "." in group and (group == "apiextensions.k8s.io" or not group.endswith(".k8s.io"))
 
 
 def in_order(causes: list[dict[str, str]], message: str, *, custom: bool) -> tuple[list[dict[str, str]], str]:

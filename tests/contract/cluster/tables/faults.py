@@ -7,10 +7,19 @@ from typing import Any, Final
 
 from tests.contract.cluster.cases import Table
 from tests.contract.cluster.kinds import (
+    AUTOSCALERS,
+    BUDGETS,
+    INGRESSES,
+    LIMIT_RANGES,
+    NAMESPACES,
+    NETWORK_POLICIES,
     NODES,
     POLICIES,
     POLICY_BINDINGS,
+    PRIORITY_CLASSES,
+    QUOTAS,
     ROLE_BINDINGS,
+    STORAGE_CLASSES,
     VOLUMES,
     named,
 )
@@ -32,6 +41,8 @@ FIELDS = {
         {},
     ]
 }
+BACKEND = {"service": {"name": "a", "port": {"number": 80}}}
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
 HOST = {"hostPath": {"path": "/a"}, "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
 #: kind → an object in order, and what may be wrong with it, each by itself
 WRONG: dict[Resource, tuple[dict[str, Any], list[dict[str, Any]]]] = {
@@ -162,6 +173,155 @@ WRONG: dict[Resource, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"spec": {"matchResources": {"resourceRules": [{}]}}},
             {"spec": {"matchResources": {"excludeResourceRules": [{**RULE, "operations": ["ODD"]}]}}},
             {"spec": {"matchResources": {"objectSelector": {"matchExpressions": [{"key": "a"}]}}}},
+        ],
+    ),
+    NAMESPACES: (
+        named(NAMESPACES, "faulty"),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"metadata": {"annotations": {"a b": "c"}}},
+            {"metadata": {"finalizers": ["a b", "c"]}},
+            {"spec": {"finalizers": ["a b"]}},
+            {"spec": {"finalizers": ["c"]}},
+            {"metadata": {"ownerReferences": [{"apiVersion": "", "kind": "", "name": "", "uid": ""}]}},
+            {"metadata": {"generateName": "A b"}},
+            {"status": {"phase": "Odd"}},
+        ],
+    ),
+    INGRESSES: (
+        named(INGRESSES, "a", spec={"defaultBackend": BACKEND}),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"spec": {"defaultBackend": None}},
+            {"spec": {"defaultBackend": {}}},
+            {"spec": {"defaultBackend": {"service": {"name": "A b", "port": {}}}}},
+            {"spec": {"defaultBackend": {"service": {"name": "a", "port": {"name": "A b", "number": 1}}}}},
+            {"spec": {"defaultBackend": {"resource": {"kind": "", "name": ""}}}},
+            {"spec": {"ingressClassName": "A b"}},
+            {
+                "metadata": {"annotations": {"kubernetes.io/ingress.class": "x"}},
+                "spec": {"ingressClassName": "y"},
+            },
+            {"spec": {"tls": [{"hosts": ["A b"], "secretName": "A b"}]}},
+            {"spec": {"rules": [{"host": "A b"}]}},
+            {"spec": {"rules": [{"host": "192.0.2.1", "http": {"paths": []}}]}},
+            {"spec": {"rules": [{"host": "*.*.a", "http": {"paths": [{"path": "a", "backend": {}}]}}]}},
+            {
+                "spec": {
+                    "rules": [
+                        {"http": {"paths": [{"path": "/a//b", "pathType": "Exact", "backend": BACKEND}]}}
+                    ]
+                }
+            },
+            {"spec": {"rules": [{"http": {"paths": [{"path": "", "pathType": "Odd", "backend": BACKEND}]}}]}},
+        ],
+    ),
+    NETWORK_POLICIES: (
+        named(NETWORK_POLICIES, "a", spec={"podSelector": {}}),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"spec": {"podSelector": {"matchLabels": {"a b": "c d"}}}},
+            {"spec": {"podSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}},
+            {"spec": {"policyTypes": ["Odd", "Ingress", "Egress"]}},
+            {"spec": {"ingress": [{"from": [{}], "ports": [{"protocol": "Odd", "port": 0}]}]}},
+            {"spec": {"ingress": [{"ports": [{"port": "A b"}, {"endPort": 5}]}]}},
+            {"spec": {"ingress": [{"ports": [{"port": 9, "endPort": 5}, {"port": "a", "endPort": 5}]}]}},
+            {"spec": {"egress": [{"to": [{"ipBlock": {"cidr": "x", "except": ["y"]}}]}]}},
+            {"spec": {"egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["11.0.0.0/8"]}}]}]}},
+            {"spec": {"egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]}]}},
+            {"spec": {"egress": [{"to": [{"namespaceSelector": {"matchLabels": {"a b": "c"}}}]}]}},
+        ],
+    ),
+    AUTOSCALERS: (
+        named(AUTOSCALERS, "a", spec={"maxReplicas": 3, "scaleTargetRef": TARGET}),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"spec": {"minReplicas": 0}},
+            {"spec": {"minReplicas": 5}},
+            {"spec": {"maxReplicas": 0}},
+            {"spec": {"scaleTargetRef": {"kind": "", "name": ""}}},
+            {"spec": {"scaleTargetRef": {"kind": "a/b", "name": "a/b", "apiVersion": "a/b/c"}}},
+            {"spec": {"metrics": [{"type": "Odd"}]}},
+            {"spec": {"metrics": [{"type": "Resource"}]}},
+            {
+                "spec": {
+                    "metrics": [{"type": "Resource", "resource": {"name": "", "target": {"type": "Odd"}}}]
+                }
+            },
+            {"spec": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": -1, "selectPolicy": "Odd"}}}},
+            {"spec": {"behavior": {"scaleDown": {"policies": []}}}},
+            {
+                "spec": {
+                    "behavior": {"scaleDown": {"policies": [{"type": "Odd", "value": 0, "periodSeconds": 0}]}}
+                }
+            },
+        ],
+    ),
+    BUDGETS: (
+        named(BUDGETS, "a", spec={"minAvailable": 1}),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"metadata": {"finalizers": ["a b"]}},
+            {"spec": {"maxUnavailable": 1}},
+            {"spec": {"minAvailable": -1}},
+            {"spec": {"minAvailable": "x"}},
+            {"spec": {"minAvailable": "120%"}},
+            {"spec": {"selector": {"matchLabels": {"a b": "c"}}}},
+            {"spec": {"unhealthyPodEvictionPolicy": "Odd"}},
+        ],
+    ),
+    LIMIT_RANGES: (
+        named(LIMIT_RANGES, "a", spec={"limits": []}),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"spec": {"limits": [{"type": "Pod"}, {"type": "Pod"}]}},
+            {"spec": {"limits": [{"type": "Pod", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}}]}},
+            {"spec": {"limits": [{"type": "a b", "max": {"a b": "1"}}]}},
+            {"spec": {"limits": [{"type": "Container", "min": {"cpu": "2"}, "max": {"cpu": "1"}}]}},
+            {"spec": {"limits": [{"type": "Container", "default": {"cpu": "2"}, "max": {"cpu": "1"}}]}},
+            {"spec": {"limits": [{"type": "PersistentVolumeClaim"}]}},
+            {"spec": {"limits": [{"type": "Pod", "maxLimitRequestRatio": {"cpu": "500m"}}]}},
+        ],
+    ),
+    QUOTAS: (
+        named(QUOTAS, "a", spec={"hard": {"pods": "1"}}),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"spec": {"hard": {"pods": "-1"}}},
+            {"spec": {"hard": {"pods": "1500m"}}},
+            {"spec": {"scopes": ["Odd"]}},
+            {"spec": {"scopes": ["Terminating", "NotTerminating"]}},
+            {"spec": {"scopes": ["BestEffort"], "hard": {"cpu": "1"}}},
+            {"spec": {"scopeSelector": {"matchExpressions": [{"scopeName": "Odd", "operator": "Odd"}]}}},
+            {
+                "spec": {
+                    "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In"}]}
+                }
+            },
+        ],
+    ),
+    STORAGE_CLASSES: (
+        named(STORAGE_CLASSES, "faulty", provisioner="a"),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"provisioner": ""},
+            {"provisioner": "A b"},
+            {"parameters": {"": "x"}},
+            {"reclaimPolicy": "Odd"},
+            {"volumeBindingMode": "Odd"},
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "a b", "values": []}]}]},
+            {"mountOptions": [""]},
+        ],
+    ),
+    PRIORITY_CLASSES: (
+        named(PRIORITY_CLASSES, "faulty", value=1),
+        [
+            {"metadata": {"labels": {"a b": "c"}}},
+            {"value": 2_000_000_000},
+            {"value": 2},
+            {"preemptionPolicy": "Odd"},
+            {"preemptionPolicy": "Never"},
+            {"globalDefault": True},
         ],
     ),
 }

@@ -132,7 +132,7 @@ KINDS: Mapping[str, Rules] = {
     f"{_NET}IPAddress": Rules(
         create=endpoints.ip_address, update=endpoints.ip_address_update, name=address, rechecked=False
     ),
-    f"{_NET}Ingress": Rules(create=networks.ingress),
+    f"{_NET}Ingress": Rules(create=networks.new_ingress, update=networks.ingress_update, rechecked=False),
     f"{_NET}IngressClass": Rules(
         create=networks.ingress_class, update=networks.ingress_class_update, rechecked=False
     ),
@@ -186,9 +186,7 @@ KINDS: Mapping[str, Rules] = {
     f"{_STORAGE}CSIDriver": Rules(create=drivers.driver, update=drivers.driver_update),
     f"{_STORAGE}CSINode": Rules(create=drivers.driver_node, update=drivers.driver_node_update),
     f"{_STORAGE}CSIStorageCapacity": Rules(create=drivers.capacity, update=drivers.capacity_update),
-    f"{_STORAGE}StorageClass": Rules(
-        create=storage.storage_class, update=storage.storage_class_update, rechecked=False
-    ),
+    f"{_STORAGE}StorageClass": Rules(create=storage.storage_class, update=storage.storage_class_update),
     f"{_STORAGE}VolumeAttachment": Rules(create=drivers.attachment, update=drivers.attachment_update),
     f"{_STORAGE}VolumeAttributesClass": Rules(
         create=drivers.attributes_class, update=drivers.attributes_class_update, rechecked=False
@@ -210,7 +208,6 @@ METADATA: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         [
             *(f"{_CORE}{kind}" for kind in ("Endpoints", "PersistentVolumeClaim", "Pod", "ServiceAccount")),
-            *(f"{_RBAC}{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
             f"{_NET}Ingress",
         ],
         (AS_CHANGED, AS_NEW),
@@ -219,7 +216,15 @@ METADATA: Mapping[str, tuple[str, ...]] = {
         (f"{_CORE}ConfigMap", f"{_CORE}Secret", f"{_NET}IngressClass"), (AS_CHANGED, CHANGE, AS_NEW)
     ),
     f"{_BATCH}Job": (AS_NEW, AS_CHANGED),
-    f"{_CORE}Node": (AS_NEW, CREATION, AS_CHANGED),
+    **dict.fromkeys(
+        [
+            f"{_CORE}Namespace",
+            f"{_CORE}Node",
+            *(f"{_RBAC}{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
+            f"{_STORAGE}StorageClass",
+        ],
+        (AS_NEW, CREATION, AS_CHANGED),
+    ),
     f"{_CORE}PersistentVolume": (AS_NEW, CREATION, AS_NEW, CREATION),
     **dict.fromkeys((f"{_CORE}Event", "io.k8s.api.events.v1.Event"), ()),
     f"{_CORE}LimitRange": (AS_NEW,),
@@ -242,6 +247,10 @@ def creation_causes(manifest: Json, schema: Schema, *, namespaced: bool) -> tupl
     if not schema.model:
         return tuple(chain(metadata(meta, dns_subdomain, namespaced=namespaced), custom(manifest, schema)))
     rules = KINDS.get(schema.model, Rules())
+    if not METADATA.get(
+        schema.model, (AS_NEW,)
+    ):  # only what is right in itself is judged by the rule for all
+        return tuple(rules.create(manifest)) or tuple(metadata(meta, path_segment, namespaced=namespaced))
     return tuple(
         chain(
             metadata(meta, rules.name, namespaced=namespaced),

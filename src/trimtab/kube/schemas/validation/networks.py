@@ -43,6 +43,7 @@ from trimtab.kube.schemas.validation.references import kind_and_name
 from trimtab.kube.schemas.validation.selectors import label_selector
 
 Json = Mapping[str, Any]
+CLASS = "kubernetes.io/ingress.class"  # which controller an Ingress is for, as it was said of old
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 POLICIES = ("Cluster", "Local")
 DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
@@ -236,8 +237,22 @@ def service_update(new: Json, old: Json) -> Causes:
 # -- ingress ---------------------------------------------------------------------------------------------
 
 
-def ingress(manifest: Json) -> Causes:
-    """What is wrong with an Ingress."""
+def new_ingress(manifest: Json) -> Causes:
+    """What is wrong with a new Ingress: it must not name two classes, as older ones may."""
+    yield from _ingress(manifest)
+    name = part(manifest, "spec").get("ingressClassName")
+    said = (part(manifest, "metadata").get("annotations") or {}).get(CLASS)
+    if None not in (name, said) and name != said:
+        told = "must match `ingressClassName` when both are specified"
+        yield invalid(f"annotations.{CLASS}", said, told)
+
+
+def ingress_update(new: Json, _old: Json) -> Causes:
+    """What is wrong with an Ingress after a change."""
+    yield from _ingress(new)
+
+
+def _ingress(manifest: Json) -> Causes:
     spec = part(manifest, "spec")
     if not spec.get("rules") and spec.get("defaultBackend") is None:
         told = "either `defaultBackend` or `rules` must be specified"

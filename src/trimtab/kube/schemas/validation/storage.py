@@ -213,6 +213,8 @@ def volume_update(new: Json, old: Json) -> Causes:
 def storage_class(manifest: Json) -> Causes:
     """What is wrong with a StorageClass."""
     yield from provisioner_name(manifest.get("provisioner", ""), "provisioner")
+    if "" in (manifest.get("parameters") or {}):
+        yield invalid("parameters", "", "field can not be empty.")
     for name, allowed in (
         ("reclaimPolicy", ("Delete", "Retain")),
         ("volumeBindingMode", ("Immediate", "WaitForFirstConsumer")),
@@ -253,7 +255,6 @@ def _topology(key: str, values: Sequence[str], path: str) -> Causes:
 
 def storage_class_update(new: Json, old: Json) -> Causes:
     """What may not be changed in a StorageClass."""
-    yield from storage_class(new)
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if new.get(name) != old.get(name):
             yield invalid(name, new.get(name), IMMUTABLE)
