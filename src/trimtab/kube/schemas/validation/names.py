@@ -107,14 +107,22 @@ def condition_reason(text: str) -> Problems:
     return (_unlike(rule, REASON, *examples),)
 
 
+#: what is said of every name that is none, and so not put together again for every name that is one
+_UNQUALIFIED = _unlike(
+    _starts_and_ends("must consist of alphanumeric characters, '-', '_' or '.'"),
+    QUALIFIED,
+    "MyName",
+    "my.name",
+    "123-abc",
+)
+
+
 def qualified_name(text: str) -> Problems:
     """A label key, annotation key or finalizer: a name with an optional domain before it."""
     parts = text.split("/")
-    rule = _starts_and_ends("must consist of alphanumeric characters, '-', '_' or '.'")
-    told = _unlike(rule, QUALIFIED, "MyName", "my.name", "123-abc")
     if len(parts) > 2:
         prefixed = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return (f"a valid label key {told} {prefixed}",)
+        return (f"a valid label key {_UNQUALIFIED} {prefixed}",)
     prefix: Problems = ()
     if len(parts) == 2:
         empty = () if parts[0] else ("must be non-empty",)
@@ -122,7 +130,7 @@ def qualified_name(text: str) -> Problems:
     name = parts[-1]
     wrong = (
         *(("must be non-empty",) if not name else _longer_than(name, 63, "bytes")),
-        *(() if follows(QUALIFIED, name) else (told,)),
+        *(() if follows(QUALIFIED, name) else (_UNQUALIFIED,)),
     )
     return (*prefix, *(f"name part {each}" for each in wrong))
 
