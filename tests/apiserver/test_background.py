@@ -225,7 +225,7 @@ SERVER = [sys.executable, "-m", "trimtab.apiserver"]
 START = """
 import sys
 from pathlib import Path
-from trimtab.apiserver import background, spawning
+from trimtab.apiserver import background
 background.start(Path(sys.argv[1]), Path(sys.argv[2]), environment={})
 """
 OWN = {

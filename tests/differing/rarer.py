@@ -7,7 +7,6 @@ from tests.apiserver.wire import delete
 from tests.differing.asking import Difference, Differences, Proof, patch, post
 
 SERVICES = "/api/v1/namespaces/default/services?dryRun=All"
-
 JOBS = "/apis/batch/v1/namespaces/default/jobs?dryRun=All"
 #: pods with numbers, but not how many: the real server looks for that, and stumbles
 UNCOUNTED = {

@@ -101,7 +101,7 @@ def _tidy(path: Path) -> None:
     """Take away what processes left beside a file that were killed while they wrote it."""
     for each in path.parent.glob(f".{path.name}.*"):
         writer = each.suffix[1:]
-        if writer.isdecimal() and not _born(int(writer)):
+        if writer.isdecimal() and not born(int(writer)):
             each.unlink(missing_ok=True)
 
 
@@ -114,7 +114,7 @@ def running(folder: Path) -> State | None:
         state = _STATE.decode((folder / STATE).read_bytes())
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
-    return state if _born(state.pid) == state.born else None
+    return state if born(state.pid) == state.born else None
 
 
 def start(
@@ -218,12 +218,7 @@ def stop(folder: Path) -> State:
     return state
 
 
-def identified() -> dict[str, Any]:
-    """What tells this process from all others."""
-    return {"pid": os.getpid(), "born": _born(os.getpid())}
-
-
-def _born(pid: int) -> str:
+def born(pid: int) -> str:
     """When a process was started, in the kernel's clock ticks; empty if there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from trimtab.apiserver.background import CONTEXT, State, forget, identified, remember
+from trimtab.apiserver.background import CONTEXT, State, born, forget, remember
 from trimtab.apiserver.behaviours import behaviours_of
 from trimtab.apiserver.behaviours.timing import BRISK, Timing
 from trimtab.apiserver.credentials import Credentials
@@ -43,7 +43,9 @@ async def host(
     behaviours = behaviours_of(cluster, clock=cluster.api.clock, timing=timing or Timing())
     async with serve(cluster.api, port=port, credentials=credentials) as server, behaviours:
         since = cluster.api.clock.now().isoformat(timespec="seconds")
-        state = State(**identified(), url=server.url, kubeconfig=str(config), since=since)
+        state = State(
+            pid=(me := os.getpid()), born=born(me), url=server.url, kubeconfig=str(config), since=since
+        )
         remember(folder, state, kubeconfig(server, CONTEXT))
         try:
             ready()

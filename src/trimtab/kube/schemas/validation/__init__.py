@@ -83,7 +83,7 @@ KINDS: Mapping[str, Rules] = {
         create=configuration.namespace, name=dns_label, status=configuration.namespace_status
     ),
     f"{_CORE}Node": Rules(create=nodes.node, update=nodes.node_update),
-    f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update, rechecked=False),
+    f"{_CORE}PersistentVolume": Rules(create=storage.volume, update=storage.volume_update),
     f"{_CORE}PersistentVolumeClaim": Rules(
         create=storage.claim, update=storage.claim_update, rechecked=False, status=statuses.claim
     ),

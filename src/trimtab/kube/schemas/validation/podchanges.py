@@ -25,6 +25,7 @@ from trimtab.kube.schemas.validation.pods import (
     toleration,
     whole_pod,
 )
+from trimtab.kube.schemas.validation.scheduling import REQUIRED
 
 Json = Mapping[str, Any]
 POD_CHANGES = (
@@ -32,7 +33,6 @@ POD_CHANGES = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DEADLINE = "spec.activeDeadlineSeconds"
 
 

@@ -18,6 +18,7 @@ from trimtab.kube.schemas.validation.causes import (
     too_long,
 )
 from trimtab.kube.schemas.validation.claims import amount_held
+from trimtab.kube.schemas.validation.failures import STATUSES
 from trimtab.kube.schemas.validation.metadata import IMMUTABLE
 from trimtab.kube.schemas.validation.names import address as ip_address
 from trimtab.kube.schemas.validation.names import (
@@ -28,7 +29,6 @@ from trimtab.kube.schemas.validation.names import (
 )
 
 Json = Mapping[str, Any]
-STATUSES = ("False", "True", "Unknown")
 LONGEST_REASON, LONGEST_MESSAGE = 1 << 10, 1 << 15
 COLLISIONS = "collisionCount"
 MODES = ("Proxy", "VIP")
